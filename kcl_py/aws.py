@@ -1,0 +1,220 @@
+"""AWS's errors as ours, in one place: nothing above this module sees a class of botocore or aiohttp.
+
+Error texts never hold secrets or record data: what AWS says about a signature and the values that it quotes back are
+left out. botocore is imported only when there is something to translate. Durations are seconds.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+
+from kcl_py.errors import (
+    ConditionFailedError,
+    CredentialsError,
+    EndpointError,
+    IteratorExpiredError,
+    KclError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    ThrottledError,
+)
+
+if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
+
+THROTTLES = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "KMSThrottlingException",
+        "LimitExceededException",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottledException",
+        "ThrottlingError",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+"""Source: botocore's retry table (data/_retry.json), the KMS and Kinesis API references, DynamoDB's transactions."""
+
+REFUSED_CREDENTIALS = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "IncompleteSignatureException",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+"""Source: the common errors of AWS's API references."""
+
+REJECTED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "InvalidArgumentException",
+        "KMSAccessDeniedException",
+        "KMSDisabledException",
+        "KMSInvalidStateException",
+        "KMSNotFoundException",
+        "KMSOptInRequired",
+        "NotAuthorized",
+        "SerializationException",
+        "UnknownOperationException",
+        "ValidationError",
+        "ValidationException",
+    }
+)
+"""Source: the Kinesis and DynamoDB API references."""
+
+BY_CODE: dict[str, type[RequestError]] = {
+    **dict.fromkeys(THROTTLES, ThrottledError),
+    **dict.fromkeys(REJECTED, RejectedError),
+    "ConditionalCheckFailedException": ConditionFailedError,
+    "ExpiredIteratorException": IteratorExpiredError,
+    "ResourceNotFoundException": MissingError,
+}
+
+DETAIL_CHARS = 300
+"""How much of AWS's sentence is kept."""
+
+
+class UnreachableError(RequestError, EndpointError):
+    """No connection: at the start a set-up error, later a request that failed and may be repeated."""
+
+
+class RefusedError(RequestError, CredentialsError):
+    """No usable credentials or region: at the start a set-up error, later a request that may be repeated."""
+
+
+@contextmanager
+def request(operation: str, target: str, *, deadline_s: float) -> Iterator[None]:
+    """Run one AWS request under a total deadline, raising only errors of ours.
+
+    Whatever the deadline cuts off has an unknown outcome: a plain ``RequestError``. Cancellation passes through.
+    """
+    try:
+        with anyio.fail_after(deadline_s):
+            yield
+    except Exception as error:
+        raise translate(error, operation, target) from error
+
+
+def translate(error: BaseException, operation: str, target: str) -> KclError:
+    """Return our error for one that AWS's client library raised; one of ours comes back as it is.
+
+    Always a ``RequestError``, so that a loop that repeats requests catches one class. No connection is an
+    ``EndpointError`` too, and missing or refused credentials (or region) are a ``CredentialsError`` too.
+
+    Args:
+        error: what was raised.
+        operation: the API operation, such as ``GetRecords``.
+        target: what it was about: a stream, shard, table or lease key.
+    """
+    from botocore import exceptions as boto
+
+    match error:
+        case KclError():
+            return error
+        case boto.ClientError():
+            return _service_error(error, operation, target)
+        case TimeoutError():
+            return RequestError(operation, target, "TimeoutError", "no reply before the deadline")
+        case boto.ConnectionError():
+            return UnreachableError(operation, target, type(error).__name__, _unreachable(error))
+        case boto.ParamValidationError():
+            return RejectedError(operation, target, "ParamValidationError", "the request has not the API's shape")
+    if isinstance(error, _credential_errors()):
+        return RefusedError(operation, target, type(error).__name__, _no_credentials(error))
+    return RequestError(operation, target, type(error).__name__)
+
+
+def _service_error(error: "ClientError", operation: str, target: str) -> RequestError:
+    found = error.response.get("Error", {})
+    code, detail = str(found.get("Code", "Unknown")), _clean(str(found.get("Message") or ""))
+    if code in REFUSED_CREDENTIALS:
+        return RefusedError(operation, target, code, "AWS does not accept the credentials or their signature")
+    if code == "TransactionCanceledException":
+        return _cancelled(error.response, detail)(operation, target, code, detail)
+    return BY_CODE.get(code, RequestError)(operation, target, code, detail)
+
+
+def _cancelled(response: Any, detail: str) -> type[RequestError]:
+    """Class of a cancelled transaction; a failed condition outweighs the other reasons."""
+    reasons = [str(reason.get("Code")) for reason in response.get("CancellationReasons") or ()]
+    if "ConditionalCheckFailed" in reasons or "ConditionalCheckFailed" in detail:
+        return ConditionFailedError
+    return next((BY_CODE[reason] for reason in reasons if reason in BY_CODE), RequestError)
+
+
+def _clean(message: str) -> str:
+    """AWS's sentence on one line, without the values that validation quotes back (keys, payloads, iterators)."""
+    quoted = re.sub(r"[Vv]alue '.*?' at ", "value at ", message, flags=re.DOTALL)
+    return " ".join(quoted.split())[:DETAIL_CHARS]
+
+
+def _unreachable(error: Any) -> str:
+    """Where no connection could be made: scheme, host and port only, as a URL may hold a password."""
+    url = urlsplit(str(error.kwargs.get("endpoint_url") or ""))
+    place = f"{url.scheme}://{url.hostname}" + (f":{url.port}" if url.port else "")
+    cause = error.kwargs.get("error")
+    return f"cannot connect to {place}" + (f" ({type(cause).__name__})" if cause is not None else "")
+
+
+def _credential_errors() -> tuple[type[Exception], ...]:
+    from botocore import exceptions as boto
+
+    return (
+        boto.NoCredentialsError,
+        boto.PartialCredentialsError,
+        boto.CredentialRetrievalError,
+        boto.TokenRetrievalError,
+        boto.NoAuthTokenError,
+        boto.MetadataRetrievalError,
+        boto.SSOError,
+        boto.ProfileNotFound,
+        boto.ConfigNotFound,
+        boto.ConfigParseError,
+        boto.InvalidConfigError,
+        boto.RefreshWithMFAUnsupportedError,
+        boto.UnknownCredentialError,
+        boto.NoRegionError,
+        boto.InvalidRegionError,
+    )
+
+
+def _no_credentials(error: BaseException) -> str:
+    """What is missing and what to do; never what a credential process or service answered."""
+    from botocore import exceptions as boto
+
+    match error:
+        case boto.NoRegionError():
+            return "no region is set; set aws.region or AWS_REGION"
+        case boto.InvalidRegionError():
+            return "the region is not a valid name; correct aws.region"
+        case boto.NoCredentialsError():
+            return (
+                "no credentials were found; set aws.profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                "or give the machine a role"
+            )
+        case boto.PartialCredentialsError() | boto.ProfileNotFound():
+            return str(error)
+    return "the credentials could not be loaded"
