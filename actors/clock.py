@@ -1,0 +1,40 @@
+"""Time as the actors see it: injected, so that a test or a simulation can be the one who moves it."""
+
+import time
+from typing import Protocol
+
+import anyio
+
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+class Clock(Protocol):
+    """Three readings of time, all in seconds."""
+
+    def monotonic(self) -> float:
+        """A clock that never goes back; only differences mean something."""
+        ...
+
+    def time(self) -> float:
+        """Unix time: for people and for rows, never for decisions."""
+        ...
+
+    async def sleep(self, delay_s: float) -> None:
+        """Return after ``delay_s`` of this clock's time; a checkpoint for cancellation even when it is 0."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks. ``monotonic`` goes on while the machine is suspended, where the platform has such a clock.
+
+    Source: CLOCK_BOOTTIME (Linux); elsewhere ``time.monotonic``.
+    """
+
+    def monotonic(self) -> float:
+        return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+
+    def time(self) -> float:
+        return time.time()
+
+    async def sleep(self, delay_s: float) -> None:
+        await anyio.sleep(delay_s)

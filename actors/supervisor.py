@@ -1,0 +1,167 @@
+"""The supervisor: starts its children in order, restarts them by rule, stops them in reverse.
+
+A supervisor is an actor whose tasks are its children. It fails when its children fail more often than its intensity
+allows, and so hands the decision up. Rules: ``actors/restart.py``. Mirrors: Supervisor of Erlang/OTP.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from actors.actor import Actor
+from actors.cell import Cell
+from actors.errors import RestartLimitError
+from actors.events import GraceExceeded, Restarting
+from actors.mailbox import Envelope
+from actors.ref import Ref
+from actors.restart import Intensity, Restart, Strategy, affected, wants_restart
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What a supervisor needs to know to start, restart and stop one child."""
+
+    name: str
+    """Unique among its siblings."""
+    make: Callable[[], Actor]
+    """Makes the actor anew for each incarnation."""
+    restart: Restart = Restart.PERMANENT
+    grace_s: float = 5.0
+    """How long it may take to stop, in seconds, before it is cancelled. Source: 5 s, as in Erlang/OTP.
+
+    For a supervisor, allow for all of its children, one after the other.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    """Control: an incarnation of a child has ended by itself."""
+
+    name: str
+    incarnation: int
+
+
+@dataclass(slots=True)
+class _Slot:
+    child: Child
+    cell: Cell
+    incarnation: int = 0
+
+
+class Supervisor(Actor):
+    """Keeps its children alive.
+
+    Give the fixed children to the constructor; add and remove others with ``start_child`` and ``stop_child`` from
+    ``on_start`` or ``on_message``. Override the class attributes to choose the rules.
+    """
+
+    strategy = Strategy.ONE_FOR_ONE
+    intensity = Intensity()
+
+    def __init__(self, children: Sequence[Child] = ()) -> None:
+        self._first_children = tuple(children)
+        self._slots: dict[str, _Slot] = {}
+        self._restarted_at: list[float] = []
+
+    async def on_start(self) -> None:
+        """Start the fixed children in order; if one cannot start, the supervisor has failed."""
+        for child in self._first_children:
+            await self.start_child(child)
+
+    async def start_child(self, child: Child) -> Ref:
+        """Start a child and return when its ``on_start`` has.
+
+        Raises:
+            ValueError: a child of that name is there.
+            Exception: whatever ``on_start`` raised; a temporary child is then gone, any other is restarted by rule.
+        """
+        if child.name in self._slots:
+            raise ValueError(f"cannot start {child.name!r} under {self.ref.path!r}: expected a new name, found it taken")
+        slot = self._slots[child.name] = _Slot(child, self._cell.new(child.make, child.name))
+        await self._launch(slot)
+        if slot.cell.ended.is_set() and slot.cell.error is not None:
+            raise slot.cell.error
+        return slot.cell.ref
+
+    async def stop_child(self, name: str) -> None:
+        """Stop a child within its grace and forget it; no error if there is none of that name."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            await self._stop(slot)
+            self._forget(slot)
+
+    def child(self, name: str) -> Ref | None:
+        """The ref of the child of that name, if there is one."""
+        slot = self._slots.get(name)
+        return slot.cell.ref if slot is not None else None
+
+    def children(self) -> list[Cell]:
+        return [slot.cell for slot in self._slots.values()]
+
+    async def receive(self, message: Any) -> Any:
+        if isinstance(message, ChildEnded):
+            return await self._child_ended(message)
+        return await super().receive(message)
+
+    async def wind_down(self) -> None:
+        for slot in reversed(list(self._slots.values())):
+            await self._stop(slot)
+            self._forget(slot)
+        await super().wind_down()
+
+    async def _launch(self, slot: _Slot) -> None:
+        slot.incarnation += 1
+        slot.cell.started, slot.cell.ended = anyio.Event(), anyio.Event()
+        self._cell.start_soon(self._watch, slot.cell, ChildEnded(slot.child.name, slot.incarnation))
+        await slot.cell.started.wait()
+
+    async def _watch(self, cell: Cell, ended: ChildEnded) -> None:
+        await cell.run()
+        self._cell.mailbox.put_control(Envelope(ended, is_own=True))
+
+    async def _stop(self, slot: _Slot) -> None:
+        cell, grace_s = slot.cell, slot.child.grace_s
+        slot.incarnation += 1  # its end is awaited here: a ChildEnded of it is stale
+        cell.stop_nowait()
+        with anyio.move_on_after(grace_s):
+            await cell.ended.wait()
+        if not cell.ended.is_set():
+            cell.report(GraceExceeded, grace_s)
+            cell.kill(f"it did not stop within its grace of {grace_s:g} s")
+            await cell.ended.wait()
+
+    def _forget(self, slot: _Slot) -> None:
+        self._slots.pop(slot.child.name, None)
+        slot.cell.close()
+
+    async def _child_ended(self, ended: ChildEnded) -> None:
+        slot = self._slots.get(ended.name)
+        if slot is None or slot.incarnation != ended.incarnation:
+            return
+        error = slot.cell.error
+        if not wants_restart(slot.child.restart, failed=error is not None):
+            self._forget(slot)
+            return
+        self._count_restart(ended.name, error)
+        names = affected(self.strategy, list(self._slots), ended.name)
+        for name in reversed(names):
+            if name != ended.name:
+                await self._stop(self._slots[name])
+        for name in names:
+            await self._restart(self._slots[name], error)
+
+    def _count_restart(self, name: str, error: Exception | None) -> None:
+        now = self.clock.monotonic()
+        if not self.intensity.allows(self._restarted_at, now):
+            limit = self.intensity
+            raise RestartLimitError(self.ref.path, name, limit.restarts, limit.within_s) from error
+        recent = [at for at in self._restarted_at if now - at <= self.intensity.within_s]
+        self._restarted_at = [*recent, now]
+
+    async def _restart(self, slot: _Slot, error: Exception | None) -> None:
+        slot.cell.restarts += 1
+        slot.cell.report(Restarting, error)
+        slot.cell.tell_watchers(is_restarting=True)
+        await self._launch(slot)

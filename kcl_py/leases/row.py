@@ -1,0 +1,115 @@
+"""The lease row and the worker row: their fields and how they are written as items.
+
+No I/O and no clock. A lease row is the Java client's item plus one map, ``native`` (lease-protocol 1); attributes that
+we do not know are left alone by every write. "Item" here means plain Python values under AWS's attribute names:
+str, int, float, bytes, ``set[str]``, dict, list. Instants in items are Unix milliseconds (``_ms``).
+Source of names and meanings: kcl-reference 1.2 to 1.4.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcl_py.records import SequenceNumber
+
+Item = Mapping[str, Any]
+"""An item as plain values."""
+
+SHARD_END = "SHARD_END"
+TRIM_HORIZON = "TRIM_HORIZON"
+LATEST = "LATEST"
+AT_TIMESTAMP = "AT_TIMESTAMP"
+SENTINELS = frozenset({SHARD_END, TRIM_HORIZON, LATEST, AT_TIMESTAMP})
+
+
+class MalformedRowError(ValueError):
+    """An item of the lease table that is not a lease; it is reported and left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why a shard stands still: stored in the row so that ``kcl status`` can show it."""
+
+    error: str
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The ``native`` map of a lease row."""
+
+    token: str | None = None
+    """Fresh at each take; the fence of every write by a holder."""
+    owner: str | None = None
+    """Who wrote ``token``; the volatile fields count only while this is the actual owner."""
+    stream: str | None = None
+    """``name:creationEpoch``."""
+    start_ms: int | None = None
+    """Where reading begins until there is a checkpoint."""
+    delivered: str | None = None
+    """How far records were handed over at the last clean release."""
+    lag_ms: int | None = None
+    lag_at_ms: int | None = None
+    halted: Halt | None = None
+    fault: str | None = None
+    """Why no worker could run this shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """One shard's lease as read."""
+
+    key: str
+    """The shard id."""
+    counter: int = 0
+    owner: str | None = None
+    """``leaseOwner``: the holder, or during a handoff the receiver."""
+    checkpoint_owner: str | None = None
+    """``checkpointOwner``: the holder, while a handoff is under way."""
+    checkpoint: str = TRIM_HORIZON
+    """A sequence number in digits, or a sentinel."""
+    sub: int = 0
+    switches: int = 0
+    parents: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    hash_range: tuple[int, int] | None = None
+    throughput_kbps: float | None = None
+    native: Native = field(default_factory=Native)
+    has_native: bool = True
+    """False for a row that only Java workers have written."""
+
+    @property
+    def holder(self) -> str | None:
+        """The actual owner: who may write this row."""
+        return self.checkpoint_owner or self.owner
+
+    @property
+    def has_ended(self) -> bool:
+        return self.checkpoint == SHARD_END
+
+    @property
+    def in_handoff(self) -> bool:
+        return self.checkpoint_owner is not None
+
+    @property
+    def position(self) -> SequenceNumber | None:
+        """The stored checkpoint, or None while it is a sentinel."""
+        return None if self.checkpoint in SENTINELS else SequenceNumber(int(self.checkpoint), self.sub)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One live worker's row (lease-protocol 1)."""
+
+    worker: str
+    """``wid``; the same string as ``leaseOwner``."""
+    beat: int = 0
+    """Raised at each write; a row that does not move for F is dead."""
+    state: str = "starting"
+    """starting, active or draining."""
+    held: int = 0
+    max_leases: int | None = None
+    news: int = 0
+    """Raised at events that others should look at the lease table for."""
+    updated_s: int = 0
+    """``lut``, Unix seconds; for people and the Java client, never for decisions."""

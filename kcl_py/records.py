@@ -1,0 +1,88 @@
+"""What a processor receives: records, batches and sequence numbers.
+
+``Record`` is also what the wire is decoded into: a GetRecords body becomes a list of these in C, so a batch costs
+no Python work per record. Its fields carry AWS's names on the wire and ours in code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SequenceNumber:
+    """A position in a shard, ordered by number, never by text.
+
+    Source: sequence numbers grow within a shard but are not dense; an aggregated record holds user records that share
+    a number and differ by ``sub`` (kcl-reference 2.18).
+    """
+
+    value: int
+    """The sequence number; up to 56 digits."""
+    sub: int = 0
+    """Index of a user record inside an aggregated record; 0 otherwise."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One record of a stream."""
+
+    sequence_number: str = msgspec.field(name="SequenceNumber")
+    """Decimal digits; compare as numbers (see ``position``)."""
+    data: bytes = msgspec.field(name="Data")
+    """The payload as it was put."""
+    partition_key: str = msgspec.field(name="PartitionKey")
+    arrived_s: float = msgspec.field(name="ApproximateArrivalTimestamp", default=0.0)
+    """When Kinesis received the record, in Unix seconds."""
+    encryption_type: str | None = msgspec.field(name="EncryptionType", default=None)
+    sub_sequence_number: int = msgspec.field(name="SubSequenceNumber", default=0)
+
+    @property
+    def arrival_time(self) -> datetime:
+        """``arrived_s`` as an aware UTC datetime, made on each access."""
+        return datetime.fromtimestamp(self.arrived_s, UTC)
+
+    @property
+    def position(self) -> SequenceNumber:
+        """The record's place in its shard."""
+        return SequenceNumber(int(self.sequence_number), self.sub_sequence_number)
+
+
+@dataclass(frozen=True, slots=True)
+class Redelivery:
+    """Why a batch is handed over again."""
+
+    attempt: int
+    """2 for the first repetition."""
+    reason: str
+    """The class and text of the exception that the attempt before ended with."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """Records of one shard in sequence order: at least one, at most ``delivery.batch.max_records``."""
+
+    stream: str
+    shard_id: str
+    records: list[Record]
+    millis_behind_latest: int
+    """How far the reading was behind the tip of the shard when these were fetched."""
+    redelivery: Redelivery | None = None
+
+    @property
+    def first(self) -> SequenceNumber:
+        return self.records[0].position
+
+    @property
+    def last(self) -> SequenceNumber:
+        return self.records[-1].position
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
