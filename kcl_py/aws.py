@@ -174,7 +174,7 @@ def _clean(message: str) -> str:
 def _unreachable(error: Any) -> str:
     """Where no connection could be made: scheme, host and port only, as a URL may hold a password."""
     url = urlsplit(str(error.kwargs.get("endpoint_url") or ""))
-    place = f"{url.scheme}://{url.hostname}" + (f":{url.port}" if url.port else "")
+    place = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
     cause = error.kwargs.get("error")
     return f"cannot connect to {place}" + (f" ({type(cause).__name__})" if cause is not None else "")
 
