@@ -1,0 +1,304 @@
+"""The one table of options: what ``FILE.yaml``, the environment and code can set.
+
+Every option has its type, default, range and meaning here and nowhere else; ``docs/configuration.md`` is tested against
+it. Reading files and the environment is in ``kcl_py.settings``. Never opens a socket, never holds a secret.
+Seconds end in ``_s``, sizes in ``_bytes``.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from os import PathLike
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
+
+from kcl_py.errors import ConfigError
+from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MARGIN_MIN_S = 1.0
+"""Least time between a holder's own deadline and the expiry that others see. Source: lease protocol, possession."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAME = r"[a-zA-Z0-9_.-]"
+_TABLE = f"{_NAME}{{3,255}}"
+_STREAM = rf"{_NAME}{{1,128}}|arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{{12}}:stream/{_NAME}{{1,128}}"
+_DOTTED = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
+
+
+def parse_start(value: object) -> Position:
+    """Convert ``trim_horizon``, ``latest``, an ISO-8601 text with its zone or an aware datetime.
+
+    Raises:
+        ValueError: anything else, so also a bare date, a time without zone and an epoch number.
+    """
+    if isinstance(value, Position):
+        return value
+    if isinstance(value, str):
+        named = {"trim_horizon": TRIM_HORIZON, "latest": LATEST}.get(value.lower())
+        if named is not None:
+            return named
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime) or value.tzinfo is None or value < _EPOCH:
+        raise ValueError(value)
+    return Position(PositionKind.AT_TIMESTAMP, (value - _EPOCH) // timedelta(milliseconds=1))
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _matches(pattern: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if re.fullmatch(pattern, value) is None:
+            raise ValueError(pattern)
+        return value
+
+    return AfterValidator(check)
+
+
+class Text:
+    """What a text must look like, in words for people; carried beside the pattern in an option's type."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+
+TableName = Annotated[str, _matches(_TABLE), Text("a table name (3 to 255 of a-z A-Z 0-9 _ . -)")]
+Start = Annotated[
+    Position,
+    PlainValidator(parse_start),
+    Text("trim_horizon, latest or an ISO-8601 time with its zone, such as 2026-01-31T09:00:00Z"),
+]
+Endpoint = Annotated[str, _matches(r"https?://[^\s/@]+/?"), Text("http(s)://host[:port] without user or path")]
+Positive = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """A mapping of options; frozen, and unknown keys are faults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class Service(Section):
+    """How one AWS service is reached; null means as botocore finds it."""
+
+    region: Annotated[str, _matches(r"[a-z0-9-]+"), Text("a region such as eu-west-1")] | None = Field(
+        default=None, description="AWS region"
+    )
+    profile: str | None = Field(default=None, description="profile of the shared AWS files")
+    role: Annotated[str, _matches(r"arn:aws[a-z-]*:iam::\d{12}:role/\S+"), Text("the ARN of a role")] | None = Field(
+        default=None, description="role to assume, an ARN"
+    )
+    endpoint: Endpoint | None = Field(default=None, description="another address than AWS's, such as that of kcl local")
+
+
+class Aws(Service):
+    """AWS access for all services, with overrides for each."""
+
+    start_timeout_s: Seconds = Field(default=30.0, description="longest time for AWS to answer while the worker starts")
+    kinesis: Service = Field(default=Service(), description="overrides for Kinesis")
+    dynamodb: Service = Field(default=Service(), description="overrides for DynamoDB")
+
+    def service(self, name: Literal["kinesis", "dynamodb"]) -> Service:
+        """Return the settings of one service: its overrides over those of ``aws``."""
+        own = self.kinesis if name == "kinesis" else self.dynamodb
+        return Service(**{key: getattr(own, key) or getattr(self, key) for key in Service.model_fields})
+
+
+class Provisioned(Section):
+    """Capacity of the tables that we create."""
+
+    read: Positive = Field(description="read units a second")
+    write: Positive = Field(description="write units a second")
+
+
+class Leases(Section):
+    """Where leases are kept and how fast they move."""
+
+    store: Literal["dynamodb", "memory"] = Field(default="dynamodb", description="memory: one worker, for trying out")
+    table: TableName = Field(default="", description="lease table; default: the app's name")
+    workers_table: TableName = Field(default="", description="table of live workers; default: <app>-WorkerMetricStats")
+    worker_id: Annotated[str, _matches(r"[^\s/\x00]{1,200}"), Text("1 to 200 characters, no space or slash")] | None = (
+        Field(default=None, description="this worker's name; default: <host>-<pid>-<8 hex digits>")
+    )
+    exclusive_id: bool = Field(
+        default=False, description="worker_id is promised to be unique, so its old rows are taken at once"
+    )
+    failover_s: float = Field(default=10.0, ge=3, le=300, description="a lease not renewed this long is taken over")
+    max_leases: Positive | None = Field(default=None, description="most shards this worker holds")
+    handoff_timeout_s: Seconds = Field(default=20.0, description="longest drain for a handover to another worker")
+    on_recreated: Literal["fail", "reset"] = Field(default="fail", description="if the stream was created anew")
+    create: bool = Field(default=True, description="create tables that are missing")
+    billing: Literal["on_demand"] | Provisioned = Field(default="on_demand", description="of tables that we create")
+
+    @model_validator(mode="after")
+    def _check_exclusive_id(self) -> Self:
+        if self.exclusive_id and self.worker_id is None:
+            raise ValueError("exclusive_id: expected worker_id to be set beside it, found a generated one")
+        return self
+
+    @property
+    def heartbeat_s(self) -> float:
+        """Time between two renewals of a lease, in seconds: a third of ``failover_s``."""
+        return self.failover_s / 3
+
+    @property
+    def tick_s(self) -> float:
+        """Time between two looks at the live workers, in seconds: a tenth of ``failover_s``."""
+        return self.failover_s / 10
+
+    @property
+    def margin_s(self) -> float:
+        """How long before its lease could expire a holder stops by itself, in seconds."""
+        return max(MARGIN_MIN_S, self.failover_s / 10)
+
+
+class Fetch(Section):
+    """Reading from the stream."""
+
+    max_records: int = Field(default=10_000, ge=1, le=10_000, description="most records of one read (AWS: 10,000)")
+    idle_s: Seconds = Field(default=1.0, description="pause after an empty read")
+    prefetch_records: Positive = Field(default=20_000, description="records held ready for each shard")
+    prefetch_bytes: Positive = Field(default=20_971_520, description="bytes held ready for each shard")
+    budget_bytes: Positive = Field(default=268_435_456, description="bytes held by the whole worker")
+
+
+class Batch(Section):
+    """What is handed over at once."""
+
+    max_records: int = Field(default=1000, ge=1, le=10_000, description="most records of one batch")
+    max_bytes: Positive = Field(default=4_194_304, description="most payload bytes of one batch")
+
+
+class MaxAhead(Section):
+    """How far reading may be ahead of the first unfinished record."""
+
+    records: Positive = Field(default=10_000, description="in records")
+    bytes: Positive = Field(default=33_554_432, description="in bytes")
+    seconds: Seconds = Field(default=60.0, description="in seconds")
+
+
+class Delivery(Section):
+    """Handing records to the processor."""
+
+    batch: Batch = Field(default=Batch(), description="what is handed over at once")
+    retries: int = Field(default=3, ge=0, description="repetitions of a batch that raised")
+    backoff_s: Seconds = Field(default=0.5, description="pause before the first repetition; doubles with each")
+    backoff_max_s: Seconds = Field(default=30.0, description="longest pause between repetitions")
+    on_failure: Annotated[
+        Literal["halt"], Text("halt (a failing shard stops and keeps its place; nothing else is available yet)")
+    ] = Field(default="halt", description="after the last repetition: the shard stops and keeps its place")
+    max_ahead: MaxAhead = Field(default=MaxAhead(), description="how far reading may run ahead of finishing")
+
+    @model_validator(mode="after")
+    def _check_backoff(self) -> Self:
+        if self.backoff_max_s < self.backoff_s:
+            raise ValueError(
+                f"backoff_max_s: expected at least backoff_s ({self.backoff_s:g}), found {self.backoff_max_s:g}"
+            )
+        return self
+
+
+class Checkpoint(Section):
+    """When progress is stored."""
+
+    mode: Literal["auto", "manual"] = Field(default="auto", description="manual: only when the processor asks")
+    interval_s: Seconds | None = Field(default=None, description="default: with each heartbeat")
+    records: Positive | None = Field(default=None, description="also after this many finished records")
+
+
+class Log(Section):
+    """What is logged to stderr."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+        default="info", description="debug also shows tracebacks"
+    )
+    format: Literal["auto", "text", "json"] = Field(default="auto", description="auto: text on a terminal, else JSON")
+
+
+class Config(Section):
+    """All options of a worker; read only.
+
+    Raises:
+        ConfigError: with one fault for each option that is wrong; never ``pydantic.ValidationError``.
+    """
+
+    app: Annotated[str, _matches(f"{_NAME}{{1,255}}"), Text("a name (1 to 255 of a-z A-Z 0-9 _ . -)")] = Field(
+        description="name of the application: workers with the same one share the shards"
+    )
+    stream: Annotated[str, _matches(_STREAM), Text("the name or ARN of a stream")] = Field(
+        description="stream to read: its name or ARN"
+    )
+    processor: Annotated[str, _matches(f"{_DOTTED}:{_DOTTED}"), Text("module:Class")] = Field(
+        description="your RecordProcessor as module:Class"
+    )
+    grace_s: float = Field(default=20.0, ge=0, description="time to finish what is running when the worker stops")
+    start: Start = Field(default=TRIM_HORIZON, description="where to begin on a shard without a checkpoint")
+    aws: Aws = Field(default=Aws(), description="access to AWS")
+    leases: Leases = Field(default=Leases(), description="sharing shards between workers")
+    fetch: Fetch = Field(default=Fetch(), description="reading from the stream")
+    delivery: Delivery = Field(default=Delivery(), description="handing records to the processor")
+    checkpoint: Checkpoint = Field(default=Checkpoint(), description="storing progress")
+    log: Log = Field(default=Log(), description="logging to stderr")
+
+    if not TYPE_CHECKING:  # type checkers keep the signature made from the fields
+
+        def __init__(self, **values: object) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as invalid:
+                from kcl_py.faults import faults_of
+
+                raise ConfigError(*faults_of(invalid, values)) from None
+
+    @model_validator(mode="after")
+    def _name_tables(self) -> Self:
+        table = self.leases.table or self.app
+        workers_table = self.leases.workers_table or f"{self.app}-WorkerMetricStats"
+        if self.leases.store == "dynamodb":
+            for key, name in (("table", table), ("workers_table", workers_table)):
+                if re.fullmatch(_TABLE, name) is None:
+                    raise ValueError(f"leases.{key}: expected a table name of 3 to 255 characters, found {name!r}")
+            if table == workers_table:
+                raise ValueError(
+                    f"leases.workers_table: expected another table than leases.table, found {table!r} in both"
+                )
+        named = self.leases.model_copy(update={"table": table, "workers_table": workers_table})
+        object.__setattr__(self, "leases", named)  # before anyone has seen it, so it is frozen all the same
+        return self
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], env: "Mapping[str, str] | None" = None) -> Self:
+        """Read a YAML file; ``KCL_…`` variables of ``env`` (default: ``os.environ``) win over it.
+
+        An unknown ``KCL_…`` variable is a ``UserWarning``: Kubernetes injects such for a Service named kcl.
+
+        Raises:
+            ConfigError: with all faults of the file and the environment.
+        """
+        from kcl_py.settings import load
+
+        return load(cls, path, env)
+
+    @property
+    def stream_name(self) -> str:
+        """The stream's name, also where ``stream`` is an ARN."""
+        return self.stream.rpartition("/")[2]
+
+    @property
+    def stream_arn(self) -> str | None:
+        """The stream's ARN if ``stream`` is one."""
+        return self.stream if ":" in self.stream else None

@@ -1,0 +1,105 @@
+"""Sentences about configuration that cannot be used: ``key.path: expected X, found Y; did you mean Z?``.
+
+Pure. Never shows a value under a key that we do not know, nor a password in an address.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from kcl_py.options import Option, options
+
+_SHOWN_CHARS = 60
+
+
+def faults_of(invalid: ValidationError, values: Mapping[str, Any]) -> list[str]:
+    """Make one sentence for each option that is wrong, in the order of the table, sections before what is in them."""
+    faults = dict(_fault(error["type"], error["loc"], error["msg"], values) for error in invalid.errors())
+    order = list(options())
+    return [
+        faults[path] for path in sorted(faults, key=lambda path: order.index(path) if path in order else len(order))
+    ]
+
+
+def describe(value: object) -> str:
+    """Say what was found, short enough for one line."""
+    if value is None or value == "":
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = re.sub(r"//[^/]*@", "//***@", str(value))
+    return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
+
+
+def unknown_key(path: str) -> str:
+    """Say that there is no option ``path``, and which one is nearest."""
+    parent, _, key = path.rpartition(".")
+    expected = f"a known key of {parent}" if parent else "a known key"
+    return f"{path}: expected {expected}, found {describe(key)}" + did_you_mean(nearest_option(path))
+
+
+def nearest_option(path: str) -> str | None:
+    """Find the option that was probably meant: nearly the same path, or the same last key elsewhere."""
+    known = options()
+    near = get_close_matches(path, known, n=1, cutoff=0.8)
+    leaf = path.rpartition(".")[2]
+    leaves = {option.rpartition(".")[2]: option for option in reversed(known)}
+    same = get_close_matches(leaf, leaves, n=1, cutoff=0.8)
+    return near[0] if near else leaves[same[0]] if same else None
+
+
+def did_you_mean(near: str | None) -> str:
+    """The last part of a fault, or nothing."""
+    return f"; did you mean {near}?" if near else ""
+
+
+def _fault(kind: str, loc: Sequence[str | int], message: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    path = _known_path(loc)
+    if kind == "extra_forbidden" and path == ".".join(map(str, loc[:-1])):
+        unknown = ".".join(map(str, loc))
+        return unknown, unknown_key(unknown)
+    option = options().get(path)
+    if option is None or (kind == "value_error" and option.is_section):  # a rule about several options
+        sentence = f"{path}.{message}".lstrip(".").replace("Value error, ", "")
+        return sentence.partition(":")[0], sentence
+    value = _value_at(path, values)
+    return path, f"{path}: expected {option.expected}, found {describe(value)}" + did_you_mean(
+        _nearest_value(option, value)
+    )
+
+
+def _known_path(loc: Sequence[str | int]) -> str:
+    """The longest part of ``loc`` that is an option: behind it come names that pydantic gives to parts of a union."""
+    paths = [".".join(map(str, loc[:length])) for length in range(len(loc), 0, -1)]
+    return next((path for path in paths if path in options()), "")
+
+
+def _value_at(path: str, values: Any) -> Any:
+    for key in path.split("."):
+        values = values.get(key) if isinstance(values, Mapping) else getattr(values, key, None)
+    return values
+
+
+def _nearest_value(option: Option, value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if option.path == "start":
+        return _nearest_start(value)
+    near = get_close_matches(value.lower(), option.choices, n=1)
+    return near[0] if near else None
+
+
+def _nearest_start(value: str) -> str | None:
+    near = get_close_matches(value.lower(), ("trim_horizon", "latest"), n=1)
+    if near:
+        return near[0]
+    try:
+        return datetime.fromisoformat(value).isoformat() + "Z"
+    except ValueError:
+        return None
