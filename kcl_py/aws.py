@@ -147,6 +147,12 @@ def translate(error: BaseException, operation: str, target: str) -> KclError:
     return RequestError(operation, target, type(error).__name__)
 
 
+def origin(url: str) -> str:
+    """Return scheme, host and port of ``url``: what may be shown, as a URL can hold a password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
 def _service_error(error: "ClientError", operation: str, target: str) -> RequestError:
     found = error.response.get("Error", {})
     code, detail = str(found.get("Code", "Unknown")), _clean(str(found.get("Message") or ""))
@@ -172,10 +178,8 @@ def _clean(message: str) -> str:
 
 
 def _unreachable(error: Any) -> str:
-    """Where no connection could be made: scheme, host and port only, as a URL may hold a password."""
-    url = urlsplit(str(error.kwargs.get("endpoint_url") or ""))
-    place = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
     cause = error.kwargs.get("error")
+    place = origin(str(error.kwargs.get("endpoint_url") or error.kwargs.get("proxy_url") or ""))
     return f"cannot connect to {place}" + (f" ({type(cause).__name__})" if cause is not None else "")
 
 

@@ -107,7 +107,7 @@ class KinesisSource:
             return await self._client.list_shards(**arguments)
 
     async def open(self, shard_id: str, position: Position) -> str:
-        arguments = {**self._naming, "ShardId": shard_id, "ShardIteratorType": position.kind.value}
+        arguments: dict[str, Any] = {**self._naming, "ShardId": shard_id, "ShardIteratorType": position.kind.value}
         match position.kind:
             case PositionKind.AT_TIMESTAMP:
                 arguments["Timestamp"] = _instant(position.value)

@@ -6,7 +6,6 @@ after later ones of the same key. Keys and data never show in errors. Sizes are 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from actors.clock import Clock
 from kcl_py.aws import request
@@ -74,48 +73,48 @@ class StreamWriter:
     async def put(self, entries: Sequence[Entry]) -> list[Placed]:
         """Put all of ``entries`` and return where each went, in their order.
 
-        Only the records that AWS refused are sent again. Raises ``PutError`` once all has been tried.
+        Only the records that AWS refused are sent again. Raises ``PutError`` at the first request that cannot be
+        completed: the records after it are not tried and count as failed.
         """
         placed: list[Placed | None] = [None] * len(entries)
-        reasons: dict[int, str] = {}
         for start, end in batches(entries):
-            reasons |= await self._put_batch(entries, list(range(start, end)), placed)
-        if reasons:
-            raise PutError(self._stream, tuple(reasons), next(iter(reasons.values())), tuple(placed))
+            refused = await self._put_range(entries, list(range(start, end)), placed)
+            if refused:
+                failed = (*refused, *range(end, len(entries)))
+                raise PutError(self._stream, failed, next(iter(refused.values())), tuple(placed))
         return [place for place in placed if place is not None]
 
-    async def _put_batch(
+    async def _put_range(
         self, entries: Sequence[Entry], waiting: list[int], placed: list[Placed | None]
     ) -> dict[int, str]:
-        """Send the records with the indexes ``waiting``; fills ``placed``, returns why the others failed."""
-        reasons: dict[int, str] = {}
+        """Put the records with the indexes ``waiting``; returns why the last try refused those that are not in."""
+        refused: dict[int, str] = {}
         for attempt in range(TRIES):
             if attempt:
                 await self._clock.sleep(min(BACKOFF_S * 2 ** (attempt - 1), BACKOFF_MAX_S))
             try:
-                results = await self._send([entries[index] for index in waiting])
+                refused = await self._send(entries, waiting, placed)
             except RequestError as error:
-                reasons = dict.fromkeys(waiting, str(error))
+                refused = dict.fromkeys(waiting, str(error))
                 if not error.retryable:
                     break
-                continue
-            reasons = {}
-            for index, result in zip(waiting, results, strict=True):
-                if code := result.get("ErrorCode"):
-                    reasons[index] = str(code)
-                else:
-                    placed[index] = Placed(result["ShardId"], result["SequenceNumber"])
-            waiting = list(reasons)
+            waiting = list(refused)
             if not waiting:
                 break
-        return reasons
+        return refused
 
-    async def _send(self, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-        records = [{"PartitionKey": key, "Data": data} for key, data in entries]
+    async def _send(self, entries: Sequence[Entry], waiting: list[int], placed: list[Placed | None]) -> dict[int, str]:
+        """Send one request; fills ``placed`` and returns AWS's code for each record that it refused."""
+        records = [{"PartitionKey": entries[index][0], "Data": entries[index][1]} for index in waiting]
         with request("PutRecords", self._stream, deadline_s=self._deadline_s):
             reply = await self._client.put_records(Records=records, **self._naming)
-        results: list[dict[str, Any]] = reply["Records"]
-        return results
+        refused: dict[int, str] = {}
+        for index, result in zip(waiting, reply["Records"], strict=True):
+            if code := result.get("ErrorCode"):
+                refused[index] = str(code)
+            else:
+                placed[index] = Placed(result["ShardId"], result["SequenceNumber"])
+        return refused
 
 
 def batches(entries: Sequence[Entry]) -> Iterator[tuple[int, int]]:
