@@ -1,0 +1,33 @@
+"""The one error of the local Kinesis: what AWS would have answered."""
+
+
+class ModelError(Exception):
+    """A refusal in AWS's own terms.
+
+    Args:
+        code: AWS's error code, such as ``ResourceNotFoundException``.
+        message: AWS's sentence about it.
+        status: the HTTP status it travels under.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(code, message, status)
+        self.code, self.message, self.status = code, message, status
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+def invalid(message: str) -> ModelError:
+    """Return what AWS answers to a well-formed argument that makes no sense here."""
+    return ModelError("InvalidArgumentException", message)
+
+
+def not_found(message: str) -> ModelError:
+    """Return what AWS answers about a stream or shard that is not there."""
+    return ModelError("ResourceNotFoundException", message)
+
+
+def in_use(message: str) -> ModelError:
+    """Return what AWS answers while a stream or shard is in another state."""
+    return ModelError("ResourceInUseException", message)
