@@ -28,7 +28,7 @@ class SequenceNumber:
         return str(self.value)
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One record of a stream."""
 
     sequence_number: str = msgspec.field(name="SequenceNumber")
