@@ -42,6 +42,8 @@ class Native:
     """Fresh at each take; the fence of every write by a holder."""
     owner: str | None = None
     """Who wrote ``token``; the volatile fields count only while this is the actual owner."""
+    taken_ms: int | None = None
+    """When ``owner`` took the row, by its clock: orders one owner's rows, which of them it took last."""
     stream: str | None = None
     """``name:creationEpoch``."""
     start_ms: int | None = None
@@ -82,6 +84,11 @@ class LeaseRow:
     def holder(self) -> str | None:
         """The actual owner: who may write this row."""
         return self.checkpoint_owner or self.owner
+
+    @property
+    def native_is_current(self) -> bool:
+        """Whether lag, halt and fault in ``native`` are those of the actual owner, or of the last one if it is free."""
+        return self.native.owner == self.holder
 
     @property
     def has_ended(self) -> bool:

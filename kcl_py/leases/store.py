@@ -47,6 +47,10 @@ class Write:
     set: Mapping[Path, Any] = field(default_factory=dict)
     remove: tuple[Path, ...] = ()
     add: Mapping[Path, int] = field(default_factory=dict)
+    owner: str = ""
+    """Who makes this write; with ``token`` it lets a later read decide whether the write took effect."""
+    token: str | None = None
+    """The token that this write tests or, for a take, writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,41 @@
+"""What a holder may rely on between two of its own acknowledged writes.
+
+Replaced by the Lease alone and read in place before each hand-over and each write; no clock of its own.
+Times are monotonic seconds. Source: lease-protocol 2.
+"""
+
+from dataclasses import dataclass
+
+_MIN_MARGIN_S = 1.0
+"""Drift of two clocks, a slow reply and a late timer together; lease-protocol 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """One ownership of one shard, as of the last acknowledged write."""
+
+    owner: str
+    """Who holds it: ``<worker id>/<incarnation>``."""
+    token: str
+    """Written by the take; the fence of every write since."""
+    epoch: int
+    """The counter written by the take: grows from ownership to ownership of a shard."""
+    deadline_at: float
+    """From then on nothing is handed over or written."""
+
+    def is_over(self, now_at: float) -> bool:
+        """Tell whether the deadline has passed."""
+        return now_at >= self.deadline_at
+
+
+def margin(failover_s: float) -> float:
+    """Seconds by which a holder stops before others may call its row expired."""
+    return max(_MIN_MARGIN_S, failover_s / 10)
+
+
+def deadline(sent_at: float, failover_s: float, margin_s: float) -> float:
+    """Until when a write that was sent at ``sent_at``, and acknowledged, lets the holder act.
+
+    Where success is known only by a read, ``sent_at`` is that of the first write sent with the same expected counter.
+    """
+    return sent_at + failover_s - margin_s
