@@ -1,0 +1,90 @@
+"""The command ``kcl``. Each command imports what it needs when it is called, so that all start fast."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="kcl",
+    help="Consume a Kinesis stream with leased, supervised shards.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The worker's options, in YAML.")]
+
+
+def main() -> None:
+    """Run the command line and exit; a failure ends with one line ``error: …`` on stderr."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as usage:
+        code = _usage(usage)
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    except Exception as error:
+        from kcl_py.cli.failure import fail
+
+        code = fail(error)
+    sys.exit(code)
+
+
+def _usage(usage: typer.TyperException) -> int:
+    message = usage.format_message().rstrip(".")
+    sys.stderr.write(f"error: {message[:1].lower()}{message[1:]}; see kcl --help\n")
+    return usage.exit_code
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kcl-py {version('kcl-py')}")
+        raise typer.Exit
+
+
+@app.callback()
+def kcl(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """Consume a Kinesis stream with leased, supervised shards."""
+
+
+@app.command()
+def run(file: File) -> int:
+    """Run a worker until SIGTERM or SIGINT; a second one stops at once."""
+    from kcl_py.cli.run import run_command
+
+    return run_command(file)
+
+
+@app.command()
+def check(file: File) -> int:
+    """Say whether FILE and its processor can be used; opens no connection."""
+    from kcl_py.cli.check import check_command
+
+    return check_command(file)
+
+
+@app.command()
+def status(
+    file: File, as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False
+) -> int:
+    """Show workers, shards and lags as the lease table tells them."""
+    from kcl_py.cli.status import status_command
+
+    return status_command(file, as_json=as_json)
+
+
+@app.command()
+def local(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any that is free.")] = 4567,
+    stream: Annotated[list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create this stream.")] = None,
+) -> None:
+    """Serve Kinesis and DynamoDB on this machine, in memory."""
+    from kcl_py.cli.local import local_command
+
+    local_command(port, stream or [])

@@ -1,0 +1,51 @@
+"""How a command ends when it fails: an exit code and one line on stderr; the traceback at log level debug only."""
+
+import sys
+import traceback
+
+from kcl_py.errors import AwsSetupError, ConfigError, KclError, ProcessorError
+from kcl_py.log import shows_tracebacks
+
+WORKER_FAILED, USAGE, AWS_SETUP, UNFINISHED = 1, 2, 3, 4
+"""Exit codes; 0 is a clean end, and 130 and 143 are a second SIGINT and SIGTERM."""
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that ``error`` stands for."""
+    match error:
+        case ConfigError() | ProcessorError():
+            return USAGE
+        case AwsSetupError():
+            return AWS_SETUP
+    return WORKER_FAILED
+
+
+def fail(error: BaseException) -> int:
+    """Say on stderr why the command fails, and return its exit code."""
+    cause = first_cause(error)
+    if shows_tracebacks():
+        traceback.print_exception(error)
+    print_error(sentence(cause))
+    return exit_code(cause)
+
+
+def print_error(text: str) -> None:
+    """Write one ``error:`` line."""
+    sys.stderr.write(f"error: {text}\n")
+    sys.stderr.flush()
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return what a group of errors is about: the first of ours in it, else the first of all."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    causes = [first_cause(inner) for inner in error.exceptions]
+    return next((cause for cause in causes if isinstance(cause, KclError)), causes[0])
+
+
+def sentence(error: BaseException) -> str:
+    """Return the error on one line; one that is not ours is a fault of the program, and named as such."""
+    text = " ".join(str(error).split())
+    if isinstance(error, KclError):
+        return text
+    return f"unexpected {type(error).__name__}: {text}; set log.level to debug to see where it comes from"

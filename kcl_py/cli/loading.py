@@ -1,0 +1,37 @@
+"""What every command that takes a FILE does first."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from kcl_py import log
+from kcl_py.config import Config
+from kcl_py.processor import RecordProcessor, load_processor
+
+
+def load_config(file: Path) -> Config:
+    """Read FILE and log as it says; raises ``ConfigError``."""
+    log.configure("info", "auto")
+    with _logged_warnings():
+        config = Config.load(file)
+        log.configure(config.log.level, config.log.format)
+    return config
+
+
+def load_class(path: str, file: Path) -> type[RecordProcessor]:
+    """Import the processor, seeking it in FILE's folder, then here; raises ``ProcessorError``."""
+    return load_processor(path, folders=(file.resolve().parent, Path.cwd()))
+
+
+@contextmanager
+def _logged_warnings() -> Iterator[None]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for warning in caught:
+                structlog.get_logger().warning("kcl_py.config.warning", reason=str(warning.message))

@@ -1,0 +1,61 @@
+"""``kcl run FILE``: one worker, until it is told to stop."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+
+from kcl_py.cli.failure import UNFINISHED
+from kcl_py.cli.loading import load_class, load_config
+from kcl_py.cli.signals import Signals
+from kcl_py.config import Config
+
+
+class Outcome(Protocol):
+    """How a worker ended."""
+
+    @property
+    def unfinished(self) -> int:
+        """Records that were handed over and will come again."""
+        ...
+
+
+class Running(Protocol):
+    """What this command needs of a running ``Stream``."""
+
+    def stop(self, grace_s: float) -> None: ...
+
+    def tree(self) -> object: ...
+
+    async def wait(self) -> Outcome: ...
+
+
+Opening = Callable[[], AbstractAsyncContextManager[Running]]
+
+
+def run_command(file: Path) -> int:
+    """Run a worker as FILE says; return the exit code."""
+    with Signals() as signals:
+        config = load_config(file)
+        processor = load_class(config.processor, file)
+        from kcl_py.tree.stream import Stream
+
+        opening: Any = partial(Stream, config, processor=processor)
+        return anyio.run(partial(work, opening, config, signals))
+
+
+async def work(opening: Opening, config: Config, signals: Signals) -> int:
+    """Open the stream, wait until it has ended, and return the exit code.
+
+    A signal that comes before the stream is ready ends the start; later ones stop the stream with its grace.
+    """
+    outcome: Outcome | None = None
+    with anyio.CancelScope() as starting:
+        signals.serve(stop=starting.cancel, show=lambda: "starting")
+        async with opening() as stream:
+            signals.serve(stop=lambda: stream.stop(config.grace_s), show=lambda: str(stream.tree()))
+            outcome = await stream.wait()
+    return UNFINISHED if outcome is not None and outcome.unfinished else 0

@@ -1,0 +1,73 @@
+"""Events on stderr: JSON lines, or text on a terminal.
+
+Only the command line calls this; the library itself never configures logging. Record data is never logged, and
+tracebacks only at level debug. What other libraries log comes out the same way, from level warning on: botocore's own
+debug lines would show payloads.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["auto", "text", "json"]
+
+_OURS = "kcl_py"
+
+
+def configure(level: Level, format: Format, *, file: TextIO | None = None) -> None:
+    """Send events of ``level`` and above to ``file`` (default: stderr); may be called again."""
+    file = file or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    is_text = format == "text" or (format == "auto" and file.isatty())
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _with_traceback if number == logging.DEBUG else _without_traceback,
+    ]
+    render: Processor = (
+        structlog.dev.ConsoleRenderer(colors=file.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        if is_text
+        else structlog.processors.JSONRenderer(default=str)
+    )
+    structlog.configure(
+        processors=[*before, render],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(file=file),
+    )
+    _route_other_libraries(before, render, file)
+    logging.getLogger(_OURS).setLevel(number)
+
+
+def shows_tracebacks() -> bool:
+    """Whether the level is debug."""
+    return logging.getLogger(_OURS).level == logging.DEBUG
+
+
+def _route_other_libraries(before: list[Processor], render: Processor, file: TextIO) -> None:
+    handler = logging.StreamHandler(file)
+    drop_meta: Callable[..., Any] = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    name: Processor = structlog.stdlib.add_logger_name
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=[name, *before], processors=[drop_meta, render])
+    )
+    logging.root.handlers = [handler]
+    logging.root.setLevel(logging.WARNING)
+
+
+def _with_traceback(logger: Any, method: str, event: EventDict) -> EventDict:
+    return structlog.processors.format_exc_info(logger, method, event)
+
+
+def _without_traceback(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Keep only the class of an exception: its text may hold record data."""
+    info = event.pop("exc_info", None)
+    error = sys.exc_info()[1] if info is True else info[1] if isinstance(info, tuple) else info
+    if isinstance(error, BaseException):
+        event.setdefault("error", type(error).__name__)
+    return event

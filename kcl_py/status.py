@@ -1,0 +1,111 @@
+"""What ``kcl status`` shows, made from the rows of the two tables.
+
+Pure: rows and the time come in, plain values go out. Times are Unix seconds, lags milliseconds as in the rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kcl_py.config import Config
+from kcl_py.leases.row import LeaseRow, WorkerRow
+
+Report = dict[str, Any]
+
+
+def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow], now_s: float) -> Report:
+    """Return the status object: JSON values only, shards and workers in the order of their names."""
+    shards = [_shard(row, now_s) for row in sorted(rows, key=lambda row: row.key)]
+    return {
+        "app": config.app,
+        "stream": config.stream_name,
+        "table": config.leases.table,
+        "at": datetime.fromtimestamp(now_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "workers": [_worker(row, now_s) for row in sorted(workers, key=lambda row: row.worker)],
+        "shards": shards,
+        "totals": _totals(shards),
+    }
+
+
+def state_of(row: LeaseRow) -> str:
+    """Return free, owned, handoff or ended."""
+    if row.has_ended:
+        return "ended"
+    if row.in_handoff:
+        return "handoff"
+    return "owned" if row.owner else "free"
+
+
+def _shard(row: LeaseRow, now_s: float) -> Report:
+    native = row.native
+    is_current = native.owner == row.holder  # else these fields are of an earlier owner
+    halted = native.halted if is_current else None
+    lag_at_ms = native.lag_at_ms if is_current else None
+    return {
+        "shard": row.key,
+        "state": state_of(row),
+        "owner": row.holder,
+        "next_owner": row.owner if row.in_handoff else None,
+        "checkpoint": row.checkpoint,
+        "sub": row.sub,
+        "counter": row.counter,
+        "lag_ms": native.lag_ms if is_current else None,
+        "lag_age_s": None if lag_at_ms is None else round(now_s - lag_at_ms / 1000, 1),
+        "parents": list(row.parents),
+        "halted": None if halted is None else {"error": halted.error, "position": halted.position},
+        "fault": native.fault if is_current or row.holder is None else None,
+    }
+
+
+def _worker(row: WorkerRow, now_s: float) -> Report:
+    return {
+        "worker": row.worker,
+        "state": row.state,
+        "held": row.held,
+        "max": row.max_leases,
+        "seen_s_ago": round(now_s - row.updated_s, 1),
+    }
+
+
+def _totals(shards: Sequence[Report]) -> Report:
+    return {
+        "shards": len(shards),
+        "owned": sum(shard["state"] in ("owned", "handoff") for shard in shards),
+        "ended": sum(shard["state"] == "ended" for shard in shards),
+        "halted": sum(shard["halted"] is not None for shard in shards),
+        "max_lag_ms": max((shard["lag_ms"] for shard in shards if shard["lag_ms"] is not None), default=None),
+    }
+
+
+def text(status: Report) -> str:
+    """Return the report as text, with the same columns in the same order."""
+    head = "  ".join(f"{key} {status[key]}" for key in ("app", "stream", "table", "at"))
+    totals = "  ".join(f"{key} {_cell(value)}" for key, value in status["totals"].items())
+    return "\n\n".join(
+        [
+            head,
+            _table("worker state held max seen_s_ago", status["workers"]),
+            _table(
+                "shard state owner next_owner checkpoint sub counter lag_ms lag_age_s parents halted fault",
+                status["shards"],
+            ),
+            f"totals  {totals}",
+        ]
+    )
+
+
+def _table(columns: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    names = columns.split()
+    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, Mapping):
+        return f"{value['error']} at {value['position']}"
+    return ",".join(value) if isinstance(value, list) else str(value)
