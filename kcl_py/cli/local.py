@@ -1,0 +1,98 @@
+"""``kcl local``: a local AWS in this process until a signal ends it.
+
+The first line on stdout says where it listens; a how-to follows. Kinesis answers from then on, moto loads behind it.
+"""
+
+import re
+import signal
+import sys
+from importlib.util import find_spec
+from typing import Annotated, NoReturn
+
+import anyio
+import typer
+
+from actors.clock import SystemClock
+
+DEFAULT_PORT = 4567
+MAX_PORT = 65_535
+_EXTRA = ("aiohttp", "moto", "flask", "flask_cors")
+"""What the extra ``local`` brings that is imported here."""
+_STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
+
+
+def local_command(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any free one.")] = DEFAULT_PORT,
+    stream: Annotated[list[str] | None, typer.Option(help="A stream to begin with, as NAME:SHARDS.")] = None,
+) -> None:
+    """Run a local AWS: Kinesis and DynamoDB on one port of 127.0.0.1, all in memory."""
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        _fail(f"cannot run a local AWS: {missing[0]} is not installed; pip install 'kcl-py[local]'")
+    if not 0 <= port <= MAX_PORT:
+        _fail(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
+    anyio.run(_run, port, _streams(stream or []))
+
+
+def _streams(texts: list[str]) -> dict[str, int]:
+    """Return the number of shards by stream name."""
+    streams: dict[str, int] = {}
+    for text in texts:
+        found = _STREAM.fullmatch(text)
+        if found is None:
+            _fail(f"cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}")
+        if found[1] in streams:
+            _fail(f"cannot create stream {found[1]!r} twice: give each --stream once")
+        streams[found[1]] = int(found[2])
+    return streams
+
+
+async def _run(port: int, streams: dict[str, int]) -> None:
+    from kcl_py.local.dynamodb import MotoDynamoDB
+    from kcl_py.local.errors import ModelError
+    from kcl_py.local.model import Kinesis
+    from kcl_py.local.server import Server, serve
+
+    clock = SystemClock()
+    kinesis, dynamodb = Kinesis(clock), MotoDynamoDB()
+    try:
+        for name, shards in streams.items():
+            kinesis.add_stream(name, shards)
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with serve(Server(kinesis, dynamodb, clock=clock), port=port) as url:
+                sys.stdout.write(f"ready {url}\n{_how_to(url, streams)}")
+                sys.stdout.flush()
+                dynamodb.load()
+                await anext(signals)
+    except ModelError as refusal:
+        _fail(f"cannot create the streams: {refusal.message}")
+    except OSError as error:
+        _fail(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one")
+    finally:
+        dynamodb.close()
+
+
+def _how_to(url: str, streams: dict[str, int]) -> str:
+    name = next(iter(streams), "flights")
+    held = ", ".join(f"{stream} ({shards})" for stream, shards in streams.items()) or "none yet"
+    create = "" if streams else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
+    return f"""
+Kinesis and DynamoDB, account 000000000000, any credentials. Streams (shards): {held}.
+Everything is in memory; Ctrl-C ends it.
+
+For a shell:
+  export AWS_ENDPOINT_URL={url} AWS_DEFAULT_REGION=us-east-1
+  export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
+{create}  aws kinesis put-record --stream-name {name} --partition-key a --data aGVsbG8=
+
+For a worker's YAML (with the two access key variables above):
+  stream: {name}
+  aws:
+    region: us-east-1
+    endpoint: {url}
+"""
+
+
+def _fail(sentence: str) -> NoReturn:
+    sys.stderr.write(f"error: {sentence}\n")
+    raise typer.Exit(2)

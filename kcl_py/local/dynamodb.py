@@ -1,0 +1,102 @@
+"""DynamoDB for the local AWS: moto's, in this process, one request at a time.
+
+moto's conditional writes are a read and a write with nothing between them to hold off another thread, so two writers
+could both win; a single thread makes each request whole. The face is one awaitable call, so that another DynamoDB can
+take moto's place.
+"""
+
+import asyncio
+import io
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kcl_py.local.stream import ACCOUNT
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it arrived; ``body`` is whole, so ``headers`` may no longer be true about its encoding."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+HttpReply: TypeAlias = tuple[int, Mapping[str, str], bytes]
+"""Status, headers, body."""
+Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpReply]]
+"""What a server needs of a DynamoDB."""
+Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_STALE = ("content-length", "content-type", "transfer-encoding", "x-moto-account-id")
+
+
+class MotoDynamoDB:
+    """A ``Handler``. Everything of moto, its import included, happens in one thread of its own; ``close`` ends it."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dynamodb")
+        self._app: Future[Wsgi] | None = None
+
+    def load(self) -> None:
+        """Begin to import moto, which takes about a second; requests wait for it. A second call does nothing."""
+        if self._app is None:
+            self._app = self._thread.submit(_moto)
+
+    async def __call__(self, request: HttpRequest) -> HttpReply:
+        """Answer one request; begins to load moto if nobody has. Raises ImportError without the extra ``local``."""
+        self.load()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, request)
+
+    def close(self) -> None:
+        """Give up what waits; what runs ends by itself."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _answer(self, request: HttpRequest) -> HttpReply:
+        assert self._app is not None  # load came first, in this same thread
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+            started.append((status, headers))
+
+        body = b"".join(self._app.result()(_environ(request), start_response))
+        status, headers = started[-1]
+        return int(status.split()[0]), dict(headers), body
+
+
+def _moto() -> Wsgi:
+    from moto.moto_server.werkzeug_app import create_backend_app
+
+    return create_backend_app("dynamodb")
+
+
+def _environ(request: HttpRequest) -> dict[str, Any]:
+    """Return ``request`` as WSGI wants it (PEP 3333), in the account that everything here belongs to."""
+    headers = {
+        f"HTTP_{name.upper().replace('-', '_')}": value
+        for name, value in request.headers.items()
+        if name.lower() not in _STALE
+    }
+    return headers | {
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": request.path,
+        "QUERY_STRING": "",
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+        "CONTENT_LENGTH": str(len(request.body)),
+        "HTTP_X_MOTO_ACCOUNT_ID": ACCOUNT,
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(request.body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": False,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
