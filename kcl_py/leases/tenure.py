@@ -6,9 +6,6 @@ Times are monotonic seconds. Source: lease-protocol 2.
 
 from dataclasses import dataclass
 
-_MIN_MARGIN_S = 1.0
-"""Drift of two clocks, a slow reply and a late timer together; lease-protocol 2."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
@@ -28,14 +25,10 @@ class Tenure:
         return now_at >= self.deadline_at
 
 
-def margin(failover_s: float) -> float:
-    """Seconds by which a holder stops before others may call its row expired."""
-    return max(_MIN_MARGIN_S, failover_s / 10)
-
-
 def deadline(sent_at: float, failover_s: float, margin_s: float) -> float:
     """Until when a write that was sent at ``sent_at``, and acknowledged, lets the holder act.
 
     Where success is known only by a read, ``sent_at`` is that of the first write sent with the same expected counter.
+    ``margin_s`` covers the drift of two clocks and a late timer (``config.Leases.margin_s``).
     """
     return sent_at + failover_s - margin_s
