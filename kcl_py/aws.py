@@ -158,6 +158,8 @@ def _service_error(error: "ClientError", operation: str, target: str) -> Request
     code, detail = str(found.get("Code", "Unknown")), _clean(str(found.get("Message") or ""))
     if code in REFUSED_CREDENTIALS:
         return RefusedError(operation, target, code, "AWS does not accept the credentials or their signature")
+    if error.operation_name.startswith("AssumeRole") and code in REJECTED:
+        return RefusedError(operation, target, code, f"the role cannot be assumed: {detail}")
     if code == "TransactionCanceledException":
         return _cancelled(error.response, detail)(operation, target, code, detail)
     return BY_CODE.get(code, RequestError)(operation, target, code, detail)

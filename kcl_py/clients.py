@@ -1,19 +1,18 @@
 """What a worker talks to: its stream and its lease store, connected once at the start.
 
-Errors of AWS at the start become ``AwsSetupError``s that name the resolved stream, region and endpoint. Nothing of AWS's
+At the start AWS errors become ``AwsSetupError``s that name the resolved stream, region and endpoint. Nothing of AWS's
 libraries is imported before the first connection. Durations are seconds.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import anyio
 import structlog
 
 from actors.clock import Clock, SystemClock
-from kcl_py.aws import origin, translate
+from kcl_py.aws import origin, request, translate
 from kcl_py.config import Config
 from kcl_py.errors import (
     AwsSetupError,
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 RETRY_S = 0.25
 RETRY_MAX_S = 2.0
 """Pauses between tries while AWS cannot be reached; they double."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -83,7 +84,7 @@ async def connect_leases(config: Config, *, clock: Clock | None = None) -> Async
 
 
 async def reach(source: Source, stream: str, place: str, *, timeout_s: float, clock: Clock) -> StreamInfo:
-    """Describe the stream, waiting until it answers and exists for reading.
+    """Describe the stream, waiting until it answers and can be read.
 
     Args:
         source: the stream.
@@ -95,42 +96,58 @@ async def reach(source: Source, stream: str, place: str, *, timeout_s: float, cl
     Raises:
         StreamNotFoundError, CredentialsError, EndpointError, AwsSetupError: as named.
     """
-    found, pause_s = "no reply", RETRY_S
-    with anyio.move_on_after(timeout_s):
-        while isinstance(seen := await _look(source, stream, place), str):
-            found = seen
-            log.warning("kcl_py.stream.waiting", place=place, found=found, retry_in_s=pause_s)
-            await clock.sleep(pause_s)
-            pause_s = min(pause_s * 2, RETRY_MAX_S)
-        return seen
-    raise EndpointError(
-        f"cannot read stream {stream!r} in {place}: expected an answer within {timeout_s:g} s, found {found}; "
-        "check aws.endpoint and aws.region, or raise aws.start_timeout_s"
-    )
+    what = f"cannot read stream {stream!r} in {place}"
+    ends_at = clock.monotonic() + timeout_s
 
+    async def describe() -> StreamInfo:
+        with request("DescribeStreamSummary", stream, deadline_s=ends_at - clock.monotonic()):
+            info = await source.describe()
+        if info.status == "CREATING":
+            raise RequestError("DescribeStreamSummary", stream, "CREATING", "the stream is still being created")
+        return info
 
-async def _look(source: Source, stream: str, place: str) -> StreamInfo | str:
-    """Describe the stream once: as it is, or what is in the way for now."""
     try:
-        info = await source.describe()
-    except RequestError as error:
-        if isinstance(error, CredentialsError) or not error.retryable:
-            raise _setup_error(error, f"cannot read stream {stream!r} in {place}") from error
-        return _cause(error)
-    return "a stream that is still being created" if info.status == "CREATING" else info
+        return await until_answered(describe, what, timeout_s=timeout_s, clock=clock)
+    except MissingError as error:
+        raise StreamNotFoundError(
+            f"{what}: there is no such stream; correct stream, aws.region or aws.endpoint"
+        ) from error
 
 
-def _setup_error(error: RequestError, what: str) -> AwsSetupError:
-    match error:
-        case MissingError():
-            return StreamNotFoundError(f"{what}: there is no such stream; correct stream, aws.region or aws.endpoint")
-        case CredentialsError():
-            return CredentialsError(f"{what}: {_cause(error)}")
-    return AwsSetupError(f"{what}: {_cause(error)}")
+async def until_answered(call: Callable[[], Awaitable[T]], what: str, *, timeout_s: float, clock: Clock) -> T:
+    """Return what ``call`` returns; while AWS cannot be reached, throttles or fails, call again.
 
+    Args:
+        call: one try; it has a deadline of its own.
+        what: the beginning of the sentence of an error: cannot <do this> on <that>.
+        timeout_s: after this there is no further try.
+        clock: waits between tries.
 
-def _cause(error: RequestError) -> str:
-    return f"{error.code}: {error.detail}" if error.detail else error.code
+    Raises:
+        MissingError: at once, as is.
+        CredentialsError, AwsSetupError: at once; trying again does not help.
+        EndpointError: there was no good answer in time.
+    """
+    ends_at, pause_s = clock.monotonic() + timeout_s, RETRY_S
+    while True:
+        try:
+            return await call()
+        except MissingError:
+            raise
+        except RequestError as error:
+            cause = f"{error.code}: {error.detail}" if error.detail else error.code
+            if isinstance(error, CredentialsError):
+                raise CredentialsError(f"{what}: {cause}") from error
+            if not error.retryable:
+                raise AwsSetupError(f"{what}: {cause}") from error
+            if clock.monotonic() + pause_s >= ends_at:
+                raise EndpointError(
+                    f"{what}: expected an answer within {timeout_s:g} s, found {cause}; "
+                    "check aws.endpoint and aws.region, or raise aws.start_timeout_s"
+                ) from error
+        log.warning("kcl_py.start.waiting", reason=f"{what}: {cause}", retry_in_s=pause_s)
+        await clock.sleep(pause_s)
+        pause_s = min(pause_s * 2, RETRY_MAX_S)
 
 
 def _sessions() -> "Sessions":

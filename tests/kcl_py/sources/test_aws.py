@@ -1,0 +1,172 @@
+"""How AWS's errors become ours: a table, and what must never be said."""
+
+import pickle
+from typing import Any
+
+import anyio
+import pytest
+from botocore import exceptions as boto
+
+from kcl_py.aws import request, translate
+from kcl_py.errors import (
+    ConditionFailedError,
+    CredentialsError,
+    EndpointError,
+    IteratorExpiredError,
+    KclError,
+    LeaseLostError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    ThrottledError,
+)
+
+URL = "http://user:hidden-secret@localhost:1/path?key=hidden-secret"
+
+
+def a_service_error(code: str, message: str = "said AWS", **more: Any) -> boto.ClientError:
+    """Return what botocore raises for an error reply."""
+    response: Any = {"Error": {"Code": code, "Message": message}, **more}
+    return boto.ClientError(response, "GetRecords")
+
+
+def a_cancelled_transaction(*codes: str) -> boto.ClientError:
+    """Return what DynamoDB says of a transaction with these reasons, one for each item."""
+    return a_service_error("TransactionCanceledException", CancellationReasons=[{"Code": code} for code in codes])
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (a_service_error("ProvisionedThroughputExceededException"), ThrottledError),
+        (a_service_error("ThrottlingException"), ThrottledError),
+        (a_service_error("LimitExceededException"), ThrottledError),
+        (a_service_error("RequestLimitExceeded"), ThrottledError),
+        (a_service_error("KMSThrottlingException"), ThrottledError),
+        (a_service_error("SlowDown"), ThrottledError),
+        (a_service_error("ExpiredIteratorException"), IteratorExpiredError),
+        (a_service_error("ResourceNotFoundException"), MissingError),
+        (a_service_error("ConditionalCheckFailedException"), ConditionFailedError),
+        (a_cancelled_transaction("None", "ConditionalCheckFailed"), ConditionFailedError),
+        (a_cancelled_transaction("ThrottlingError", "ConditionalCheckFailed"), ConditionFailedError),
+        (a_cancelled_transaction("None", "ThrottlingError"), ThrottledError),
+        (a_cancelled_transaction("None", "ProvisionedThroughputExceeded"), ThrottledError),
+        (a_cancelled_transaction("None", "TransactionConflict"), RequestError),
+        (
+            a_service_error("TransactionCanceledException", "reasons [None, ConditionalCheckFailed]"),
+            ConditionFailedError,
+        ),
+        (a_service_error("ValidationException"), RejectedError),
+        (a_service_error("InvalidArgumentException"), RejectedError),
+        (a_service_error("AccessDeniedException"), RejectedError),
+        (a_service_error("InternalFailure"), RequestError),
+        (a_service_error("ExpiredNextTokenException"), RequestError),
+        (boto.ParamValidationError(report="value: hidden-secret"), RejectedError),
+        (boto.ReadTimeoutError(endpoint_url=URL, error=None), RequestError),
+        (boto.ConnectionClosedError(endpoint_url=URL, error=None), RequestError),
+        (TimeoutError(), RequestError),
+        (ValueError("hidden-secret"), RequestError),
+    ],
+    ids=str,
+)
+def test_translate_gives_each_error_its_class(error: Exception, expected: type[RequestError]) -> None:
+    """The class decides what the reader or lease does next; it is exactly the expected one."""
+    fault = translate(error, "GetRecords", "orders/shardId-0")
+    assert type(fault) is expected
+    assert str(fault).startswith("cannot GetRecords on 'orders/shardId-0': ")
+    assert "hidden-secret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        a_service_error("UnrecognizedClientException"),
+        a_service_error("ExpiredTokenException"),
+        a_service_error("InvalidSignatureException", "Canonical String: x-amz-security-token:hidden-secret"),
+        a_service_error("IncompleteSignatureException", "'hidden-secret' not a valid key=value pair"),
+        boto.NoCredentialsError(),
+        boto.PartialCredentialsError(provider="env", cred_var="aws_secret_access_key"),
+        boto.CredentialRetrievalError(provider="custom-process", error_msg="hidden-secret"),
+        boto.ProfileNotFound(profile="other"),
+        boto.NoRegionError(),
+        boto.InvalidRegionError(region_name="not a region"),
+    ],
+    ids=str,
+)
+def test_translate_knows_missing_or_refused_credentials_without_telling_them(error: Exception) -> None:
+    """At the start it is a set-up error, in a running worker a request to be repeated; secrets stay out of it."""
+    fault = translate(error, "GetRecords", "orders")
+    assert isinstance(fault, CredentialsError)
+    assert isinstance(fault, RequestError)
+    assert fault.retryable
+    assert "hidden-secret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        boto.EndpointConnectionError(endpoint_url=URL, error=OSError("hidden-secret")),
+        boto.ConnectTimeoutError(endpoint_url=URL, error=None),
+        boto.SSLError(endpoint_url=URL, error=OSError()),
+        boto.ProxyConnectionError(proxy_url=URL, error=OSError()),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_translate_says_where_no_connection_could_be_made(error: Exception) -> None:
+    """Host and port are named, user and password are not."""
+    fault = translate(error, "GetRecords", "orders")
+    assert isinstance(fault, EndpointError)
+    assert isinstance(fault, RequestError)
+    assert fault.retryable
+    assert "cannot connect to http://localhost:1" in str(fault)
+    assert "hidden-secret" not in str(fault)
+
+
+def test_translate_leaves_out_the_values_that_validation_quotes() -> None:
+    """A partition key or payload that AWS quotes back is record data."""
+    message = "1 validation error detected: Value 'a private\nkey' at 'partitionKey' failed to satisfy constraint"
+    text = str(translate(a_service_error("ValidationException", message), "PutRecords", "orders"))
+    assert "private" not in text
+    assert text.endswith("value at 'partitionKey' failed to satisfy constraint")
+
+
+def test_translate_returns_our_own_errors_as_they_are() -> None:
+    """Translating twice changes nothing."""
+    own = LeaseLostError("gone")
+    assert translate(own, "GetRecords", "orders") is own
+
+
+def test_translated_errors_pickle() -> None:
+    """Errors cross processes: Spark's workers are some."""
+    for error in (
+        a_service_error("ThrottlingException"),
+        boto.NoRegionError(),
+        boto.SSLError(endpoint_url=URL, error=OSError()),
+    ):
+        fault = translate(error, "GetRecords", "orders")
+        copy = pickle.loads(pickle.dumps(fault))
+        assert (type(copy), str(copy)) == (type(fault), str(fault))
+
+
+@pytest.mark.asyncio
+async def test_request_ends_at_its_deadline_with_an_unknown_outcome() -> None:
+    """What hangs becomes a plain RequestError; nothing waits for ever."""
+    with (
+        pytest.raises(RequestError, match="no reply before the deadline"),
+        request("GetRecords", "orders", deadline_s=0.01),
+    ):
+        await anyio.sleep_forever()
+
+
+@pytest.mark.asyncio
+async def test_request_lets_cancellation_through() -> None:
+    """A cancelled caller is not told of a failed request."""
+    faults: list[KclError] = []
+    with anyio.move_on_after(0.01) as scope:
+        try:
+            with request("GetRecords", "orders", deadline_s=60):
+                await anyio.sleep_forever()
+        except KclError as fault:
+            faults.append(fault)
+    assert scope.cancelled_caught
+    assert faults == []
