@@ -130,9 +130,11 @@ class Leases(Section):
 
     store: Literal["dynamodb", "memory"] = Field(default="dynamodb", description="memory: one worker, for trying out")
     table: TableName = Field(default="", description="lease table; default: the app's name")
-    workers_table: TableName = Field(default="", description="table of live workers; default: <app>-WorkerMetricStats")
+    workers_table: TableName = Field(
+        default="", description="table of live workers; default: `<app>-WorkerMetricStats`"
+    )
     worker_id: Annotated[str, _matches(r"[^\s/\x00]{1,200}"), Text("1 to 200 characters, no space or slash")] | None = (
-        Field(default=None, description="this worker's name; default: <host>-<pid>-<8 hex digits>")
+        Field(default=None, description="this worker's name; default: `<host>-<pid>-<8 hex digits>`")
     )
     exclusive_id: bool = Field(
         default=False, description="worker_id is promised to be unique, so its old rows are taken at once"
@@ -140,9 +142,13 @@ class Leases(Section):
     failover_s: float = Field(default=10.0, ge=3, le=300, description="a lease not renewed this long is taken over")
     max_leases: Positive | None = Field(default=None, description="most shards this worker holds")
     handoff_timeout_s: Seconds = Field(default=20.0, description="longest drain for a handover to another worker")
-    on_recreated: Literal["fail", "reset"] = Field(default="fail", description="if the stream was created anew")
+    on_recreated: Literal["fail", "reset"] = Field(
+        default="fail", description="if the stream was deleted and created anew"
+    )
     create: bool = Field(default=True, description="create tables that are missing")
-    billing: Literal["on_demand"] | Provisioned = Field(default="on_demand", description="of tables that we create")
+    billing: Literal["on_demand"] | Provisioned = Field(
+        default="on_demand", description="billing of tables that we create"
+    )
 
     @model_validator(mode="after")
     def _check_exclusive_id(self) -> Self:
@@ -186,9 +192,11 @@ class Batch(Section):
 class MaxAhead(Section):
     """How far reading may be ahead of the first unfinished record."""
 
-    records: Positive = Field(default=10_000, description="in records")
-    bytes: Positive = Field(default=33_554_432, description="in bytes")
-    seconds: Seconds = Field(default=60.0, description="in seconds")
+    records: Positive = Field(default=10_000, description="most records read but not yet finished")
+    bytes: Positive = Field(default=33_554_432, description="the same in payload bytes")
+    seconds: Seconds = Field(
+        default=60.0, description="longest a record may hold up the checkpoint while reading goes on"
+    )
 
 
 class Delivery(Section):

@@ -1,0 +1,227 @@
+"""The table of options, in code: defaults, ranges, rules between options, and what the sentences say."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from kcl_py.config import Aws, Config, Leases, Service
+from kcl_py.errors import ConfigError
+from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
+
+REQUIRED: dict[str, Any] = {"app": "demo", "stream": "flights", "processor": "flights:Flights"}
+NINE_MS = 1_767_258_000_000
+"""2026-01-01T09:00:00Z."""
+
+
+def faults(**options: Any) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        Config(**{**REQUIRED, **options})
+    return caught.value.faults
+
+
+def test_config_has_the_published_defaults() -> None:
+    """Three options are enough; the others have the defaults that users read in the documentation."""
+    config = Config(app="demo", stream="flights", processor="flights:Flights")
+    assert config.grace_s == 20
+    assert config.start == TRIM_HORIZON
+    assert (config.leases.store, config.leases.failover_s, config.leases.handoff_timeout_s) == ("dynamodb", 10, 20)
+    assert (config.fetch.max_records, config.fetch.idle_s, config.fetch.budget_bytes) == (10_000, 1, 256 << 20)
+    assert (config.delivery.batch.max_records, config.delivery.batch.max_bytes) == (1000, 4 << 20)
+    assert (config.delivery.retries, config.delivery.backoff_s, config.delivery.backoff_max_s) == (3, 0.5, 30)
+    assert (config.checkpoint.mode, config.checkpoint.interval_s, config.log.level) == ("auto", None, "info")
+
+
+def test_tables_are_named_after_the_app_when_not_named() -> None:
+    """The lease table has the app's name, and the table of workers that of the Java client's metrics."""
+    config = Config(app="demo", stream="flights", processor="flights:Flights")
+    assert (config.leases.table, config.leases.workers_table) == ("demo", "demo-WorkerMetricStats")
+    named = Config(**REQUIRED, leases=Leases(table="mine", workers_table="beats"))
+    assert (named.leases.table, named.leases.workers_table) == ("mine", "beats")
+
+
+@pytest.mark.parametrize(("failover_s", "expected"), [(3, (1, 0.3, 1)), (10, (10 / 3, 1, 1)), (300, (100, 30, 30))])
+def test_lease_times_follow_from_the_failover_time(failover_s: float, expected: tuple[float, ...]) -> None:
+    """Heartbeat, tick and margin cannot be set apart, so they always fit together."""
+    leases = Leases(failover_s=failover_s)
+    assert (leases.heartbeat_s, leases.tick_s, leases.margin_s) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("start", "position"),
+    [
+        ("trim_horizon", TRIM_HORIZON),
+        ("TRIM_HORIZON", TRIM_HORIZON),
+        ("latest", LATEST),
+        ("Latest", LATEST),
+        ("2026-01-01T09:00:00Z", Position(PositionKind.AT_TIMESTAMP, NINE_MS)),
+        ("2026-01-01 10:00:00+01:00", Position(PositionKind.AT_TIMESTAMP, NINE_MS)),
+        ("2026-01-01T09:00:00.0019Z", Position(PositionKind.AT_TIMESTAMP, NINE_MS + 1)),
+        (datetime(2026, 1, 1, 9, tzinfo=UTC), Position(PositionKind.AT_TIMESTAMP, NINE_MS)),
+        (datetime(2026, 1, 1, 4, tzinfo=timezone(timedelta(hours=-5))), Position(PositionKind.AT_TIMESTAMP, NINE_MS)),
+        (LATEST, LATEST),
+    ],
+)
+def test_start_is_a_position_when_it_means_one_thing(start: Any, position: Position) -> None:
+    """A time counts in whole milliseconds, as AWS takes it."""
+    assert Config(**REQUIRED, start=start).start == position
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "2026-01-01",
+        "20260101",
+        "2026-01-01T09:00:00",
+        "09:00",
+        "1767258000",
+        "1767258000000",
+        "1767258000.5",
+        "yesterday",
+        "",
+        "  ",
+        "at_timestamp",
+        "1969-12-31T23:59:59Z",
+        "2026-13-01T00:00:00Z",
+        1767258000,
+        datetime(2026, 1, 1, 9),  # noqa: DTZ001 - a time without zone is the fault
+        {"kind": "LATEST"},
+    ],
+)
+def test_start_is_a_fault_when_it_could_mean_two_things(start: Any) -> None:
+    """Never a silent fall back to another position: that would skip data."""
+    (fault,) = faults(start=start)
+    assert fault.startswith("start: expected trim_horizon, latest or an ISO-8601 time with its zone")
+
+
+def test_start_without_zone_is_answered_with_the_same_time_in_utc() -> None:
+    """The sentence shows what would be accepted."""
+    (fault,) = faults(start="2026-01-01T09:00:00")
+    assert fault.endswith("found '2026-01-01T09:00:00'; did you mean 2026-01-01T09:00:00Z?")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"grace_s": -1}, "grace_s: expected a number of at least 0, found '-1'"),
+        ({"grace_s": "nan"}, "grace_s: expected a number of at least 0, found 'nan'"),
+        ({"grace_s": "inf"}, "grace_s: expected a number of at least 0, found 'inf'"),
+        ({"app": "a b"}, "app: expected a name (1 to 255 of a-z A-Z 0-9 _ . -), found 'a b'"),
+        ({"app": 123}, "app: expected a name (1 to 255 of a-z A-Z 0-9 _ . -), found '123'"),
+        ({"stream": "a/b"}, "stream: expected the name or ARN of a stream, found 'a/b'"),
+        ({"processor": "flights.Flights"}, "processor: expected module:Class, found 'flights.Flights'"),
+        ({"leases": {"failover_s": 0}}, "leases.failover_s: expected a number from 3 to 300, found '0'"),
+        ({"leases": {"failover_s": 301}}, "leases.failover_s: expected a number from 3 to 300, found '301'"),
+        ({"leases": {"max_leases": 0}}, "leases.max_leases: expected a whole number of at least 1, found '0'"),
+        ({"leases": {"worker_id": "a/b"}}, "leases.worker_id: expected 1 to 200 characters, no space or slash"),
+        ({"leases": {"billing": {"read": 1}}}, "leases.billing: expected on_demand or a mapping of read, write"),
+        ({"leases": {"store": "redis"}}, "leases.store: expected dynamodb or memory, found 'redis'"),
+        ({"fetch": {"max_records": 0}}, "fetch.max_records: expected a whole number from 1 to 10000, found '0'"),
+        ({"fetch": {"budget_bytes": 0}}, "fetch.budget_bytes: expected a whole number of at least 1, found '0'"),
+        ({"fetch": {"idle_s": 0}}, "fetch.idle_s: expected a number above 0, found '0'"),
+        (
+            {"delivery": {"batch": {"max_records": 10_001}}},
+            "delivery.batch.max_records: expected a whole number from 1 to 10000, found '10001'",
+        ),
+        ({"delivery": {"retries": "1.5"}}, "delivery.retries: expected a whole number of at least 0, found '1.5'"),
+        ({"delivery": {"on_failure": "skip"}}, "delivery.on_failure: expected halt (a failing shard stops and keeps"),
+        ({"checkpoint": {"interval_s": 0}}, "checkpoint.interval_s: expected a number above 0, found '0'"),
+        ({"checkpoint": 5}, "checkpoint: expected a mapping of mode, interval_s, records, found '5'"),
+        ({"log": {"level": ["info"]}}, "log.level: expected debug, info, warning or error, found a list"),
+        ({"aws": {"endpoint": "localhost:4567"}}, "aws.endpoint: expected http(s)://host[:port] without user or path"),
+        ({"aws": {"role": "admin"}}, "aws.role: expected the ARN of a role, found 'admin'"),
+    ],
+)
+def test_option_out_of_range_is_named_with_what_was_expected_and_found(options: dict[str, Any], expected: str) -> None:
+    """Nothing that cannot work gets past the construction."""
+    (fault,) = faults(**options)
+    assert fault.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"leases": {"exclusive_id": True}}, "leases.exclusive_id: expected worker_id to be set beside it"),
+        ({"delivery": {"backoff_s": 31}}, "delivery.backoff_max_s: expected at least backoff_s (31), found 30"),
+        ({"app": "ab"}, "leases.table: expected a table name of 3 to 255 characters, found 'ab'"),
+        ({"leases": {"workers_table": "demo"}}, "leases.workers_table: expected another table than leases.table"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_a_fault(options: dict[str, Any], expected: str) -> None:
+    """Each value alone would be fine."""
+    (fault,) = faults(**options)
+    assert fault.startswith(expected)
+
+
+def test_short_app_name_is_fine_when_leases_are_in_memory() -> None:
+    """No table, no rules of tables."""
+    assert Config(**{**REQUIRED, "app": "a"}, leases=Leases(store="memory")).app == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"strem": "x"}, "strem: expected a known key, found 'strem'; did you mean stream?"),
+        ({"failover_s": 5}, "failover_s: expected a known key, found 'failover_s'; did you mean leases.failover_s?"),
+        (
+            {"leases": {"failover": 5}},
+            "leases.failover: expected a known key of leases, found 'failover'; did you mean leases.failover_s?",
+        ),
+        ({"xyzzy": 1}, "xyzzy: expected a known key, found 'xyzzy'"),
+    ],
+)
+def test_unknown_key_is_a_fault_with_the_nearest_known_one(options: dict[str, Any], expected: str) -> None:
+    """A typing error never turns into a default in silence."""
+    assert faults(**options) == (expected,)
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    """Nobody has to start five times to find five mistakes."""
+    found = faults(grace_s="x", leases={"failover_s": 1, "store": "x"}, log={"level": "loud"}, other=1)
+    assert [fault.partition(":")[0] for fault in found] == [
+        "grace_s",
+        "leases.store",
+        "leases.failover_s",
+        "log.level",
+        "other",
+    ]
+
+
+def test_config_is_frozen() -> None:
+    """What was checked stays as it was checked."""
+    config = Config(**REQUIRED)
+    with pytest.raises(ValidationError, match="frozen"):
+        config.grace_s = 1
+    with pytest.raises(ValidationError, match="frozen"):
+        config.leases.failover_s = 1
+
+
+def test_service_settings_override_those_for_all_of_aws() -> None:
+    """One endpoint for all, another account for one."""
+    aws = Aws(
+        region="eu-west-1", endpoint="http://127.0.0.1:4567", dynamodb=Service(region="us-east-1", profile="leases")
+    )
+    assert aws.service("kinesis") == Service(region="eu-west-1", endpoint="http://127.0.0.1:4567")
+    assert aws.service("dynamodb") == Service(region="us-east-1", profile="leases", endpoint="http://127.0.0.1:4567")
+
+
+def test_stream_can_be_an_arn() -> None:
+    """Its name is the last part of it."""
+    arn = "arn:aws:kinesis:eu-west-1:123456789012:stream/flights"
+    config = Config(**{**REQUIRED, "stream": arn})
+    assert (config.stream_name, config.stream_arn) == ("flights", arn)
+    assert (Config(**REQUIRED).stream_name, Config(**REQUIRED).stream_arn) == ("flights", None)
+
+
+def test_password_in_an_endpoint_is_neither_accepted_nor_shown() -> None:
+    """Faults go to logs."""
+    (fault,) = faults(aws={"endpoint": "http://me:hunter2@host"})
+    assert "hunter2" not in fault
+    assert "http://***@host" in fault
+
+
+def test_value_under_an_unknown_key_is_not_shown() -> None:
+    """It may be a secret put in the wrong place."""
+    (fault,) = faults(aws={"secret_access_key": "hunter2"})
+    assert "hunter2" not in fault
