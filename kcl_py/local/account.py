@@ -32,7 +32,7 @@ class Account:
 
     def check_quota(self, more: int) -> None:
         """Raise LimitExceededException if ``more`` shards are too many."""
-        count = sum(len(stream.open_shards()) for stream in self._streams.values())
+        count = sum(len(stream.open_shards()) for stream in self.all())
         if count + more > SHARD_QUOTA:
             raise ModelError(
                 "LimitExceededException",

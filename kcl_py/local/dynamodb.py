@@ -36,7 +36,10 @@ _STALE = ("content-length", "content-type", "transfer-encoding", "x-moto-account
 
 
 class MotoDynamoDB:
-    """A ``Handler``. Everything of moto, its import included, happens in one thread of its own; ``close`` ends it."""
+    """A ``Handler``. Everything of moto, its import included, happens in one thread of its own; ``close`` ends it.
+
+    moto keeps its tables for the whole process: one that is loaded anew begins without any, and two at once share them.
+    """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dynamodb")
@@ -69,8 +72,10 @@ class MotoDynamoDB:
 
 
 def _moto() -> Wsgi:
+    from moto.backends import get_backend
     from moto.moto_server.werkzeug_app import create_backend_app
 
+    get_backend("dynamodb")[ACCOUNT].reset()
     return create_backend_app("dynamodb")
 
 

@@ -1,0 +1,108 @@
+"""``kcl local`` as a process of its own, started as a user would."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.request import urlopen
+
+import pytest
+
+from tests.kcl_py.local.world import boto
+
+COMMAND = [sys.executable, "-m", "kcl_py.local"]
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a local AWS; yields the process and its first line. It is ended whatever happens."""
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        yield process, process.stdout.readline()
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def failing(*arguments: str, command: list[str] | None = None) -> tuple[int, str]:
+    """Run a command that must fail; return its exit code and what it said on stderr."""
+    done = subprocess.run([*(command or COMMAND), *arguments], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_local_is_ready_at_its_first_line_and_ends_cleanly_by_a_signal(number: int) -> None:
+    """From the ready line on it answers, with the streams it was told of; the exit code is 0 and stderr empty."""
+    with running("--port", "0", "--stream", "flights:4", "--stream", "other:1") as (process, line):
+        url = line.removeprefix("ready ").rstrip("\n")
+        assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+", url)
+        with urlopen(url + "/health") as reply:
+            assert (reply.status, reply.read()) == (200, b'{"status":"ok"}')
+        with boto("kinesis", url) as client:
+            assert client.list_streams()["StreamNames"] == ["flights", "other"]
+            assert len(client.list_shards(StreamName="flights")["Shards"]) == 4
+            client.put_record(StreamName="flights", Data=b"x", PartitionKey="k")
+        os.kill(process.pid, number)
+        assert process.wait(20) == 0
+        assert process.stdout
+        assert process.stderr
+        output, errors = process.stdout.read(), process.stderr.read()
+    assert errors == ""
+    for hint in (f"AWS_ENDPOINT_URL={url}", "aws kinesis put-record --stream-name flights", f"endpoint: {url}"):
+        assert hint in output
+
+
+def test_dynamodb_is_served_by_the_same_port_as_soon_as_moto_is_loaded() -> None:
+    """A request that comes early waits."""
+    with running("--port", "0") as (_, line), boto("dynamodb", line.split()[1]) as client:
+        assert client.list_tables()["TableNames"] == []
+
+
+def test_a_port_in_use_is_one_error_line_and_exit_2() -> None:
+    """It names the port and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, errors = failing("--port", str(port))
+    assert (code, errors.count("\n")) == (2, 1)
+    assert errors.startswith(f"error: cannot listen on 127.0.0.1:{port}: ")
+
+
+@pytest.mark.parametrize("text", ["flights", "flights:", "flights:0", "flights:x", ":4", "fl ights:4", "a:4:4"])
+def test_a_stream_that_is_not_name_and_shards_is_one_error_line_and_exit_2(text: str) -> None:
+    """It shows how one is written."""
+    code, errors = failing("--stream", text)
+    assert (code, errors) == (
+        2,
+        f"error: cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--stream", "a:1", "--stream", "a:2"], ["--stream", "a:20001"], ["--port", "65536"]]
+)
+def test_what_cannot_be_served_is_one_error_line_and_exit_2(arguments: list[str]) -> None:
+    """A name twice, more shards than an account has, a port that is none."""
+    code, errors = failing("--port", "0", *arguments) if arguments[0] != "--port" else failing(*arguments)
+    assert (code, errors.count("\n"), errors.startswith("error: cannot ")) == (2, 1, True)
+
+
+@pytest.mark.parametrize("missing", ["moto", "flask"])
+def test_without_the_extra_local_the_error_names_it(missing: str) -> None:
+    """Nothing is started."""
+    run = "runpy.run_module('kcl_py.local', run_name='__main__')"
+    program = f"import runpy, sys; sys.modules[{missing!r}] = None; {run}"
+    code, errors = failing(command=[sys.executable, "-c", program])
+    assert (code, errors) == (
+        2,
+        f"error: cannot run a local AWS: {missing} is not installed; pip install 'kcl-py[local]'\n",
+    )
