@@ -132,7 +132,7 @@ def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = Non
     return Write(
         operation="transfer",
         key=row.key,
-        tests=(*_as_seen(row), Is(_HOLDER, owner), Is(_TOKEN, row.native.token)),
+        tests=(Is(_COUNTER, row.counter), Is(_OWNER, row.owner), Is(_HOLDER, owner), Is(_TOKEN, row.native.token)),
         set={_COUNTER: row.counter + 1, **progress},
         remove=(_HOLDER, *ended),
         owner=owner,
@@ -238,7 +238,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
         found: the row as read after it, or None if there is no row.
 
     Returns:
-        "succeeded": the row is as the write leaves it (for transfer and release: we are no longer named).
+        "succeeded": the row is as the write leaves it (transfer, release, let go: we are no longer named).
         "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
         "lost": neither; for a take or a request, it was not granted.
 
@@ -250,7 +250,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
     named = write.owner in (found.owner, found.checkpoint_owner)
     mine = write.token is None or found.native.token == write.token
     match write.operation:
-        case "transfer" | "release":
+        case "transfer" | "release" | "let go":
             succeeded = not named
         case "take":
             return "succeeded" if named and mine else "lost"

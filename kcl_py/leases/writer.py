@@ -1,0 +1,90 @@
+"""Carries out one conditional write of a Lease, and finds out what became of it.
+
+A refusal or a missing reply is never believed: one consistent read decides (lease-protocol 3). No write is sent after
+its deadline. Instants are monotonic seconds.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from actors import Clock
+from kcl_py.errors import ConditionFailedError, MissingError, RejectedError, RequestError, ThrottledError
+from kcl_py.leases.gate import Gate, Priority
+from kcl_py.leases.row import LeaseRow
+from kcl_py.leases.rules import decide
+from kcl_py.leases.store import LeaseStore, Write
+
+READ_PAUSE_S = 0.2
+"""Between two tries of the deciding read."""
+
+PRIORITIES = {
+    "heartbeat": Priority.HEARTBEAT,
+    "cancel handoff by holder": Priority.HEARTBEAT,
+    "transfer": Priority.TRANSFER,
+    "release": Priority.TRANSFER,
+    "complete": Priority.COMPLETE,
+    "checkpoint": Priority.CHECKPOINT,
+    "take": Priority.TAKE,
+    "cancel handoff by receiver": Priority.TAKE,
+    "start handoff": Priority.START_HANDOFF,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a write."""
+
+    write: Write
+    outcome: Literal["succeeded", "lost", "again", "no_effect", "unknown"]
+    """``no_effect``: it was throttled, rejected or never sent. ``unknown``: nothing could be read before the deadline.
+    For the others see ``rules.decide``."""
+    row: LeaseRow | None
+    """The row after the write, or as the deciding read found it."""
+    sent_at: float
+    by_read: bool = False
+    """Whether only the deciding read shows the success."""
+    error: Exception | None = None
+
+
+class Writer:
+    """Writes lease rows for one worker."""
+
+    def __init__(self, store: LeaseStore, gate: Gate, clock: Clock) -> None:
+        self._store, self._gate, self._clock = store, gate, clock
+
+    async def carry_out(self, write: Write, *, not_after: float) -> Settled:
+        """Send ``write``, at once or not at all, and settle it.
+
+        Raises:
+            MissingError: the lease table is gone.
+        """
+        async with self._gate.slot(PRIORITIES[write.operation]):
+            sent_at = self._clock.monotonic()
+            if sent_at >= not_after:
+                return Settled(write, "no_effect", None, sent_at)
+            try:
+                return Settled(write, "succeeded", await self._store.write(write), sent_at)
+            except ThrottledError as error:
+                return Settled(write, "no_effect", None, sent_at, error=error)
+            except MissingError:
+                raise
+            except RejectedError as error:
+                return Settled(write, "no_effect", None, sent_at, error=error)
+            except RequestError as error:
+                failure = error
+        return await self._find_out(write, sent_at, not_after, failure)
+
+    async def _find_out(self, write: Write, sent_at: float, not_after: float, failure: RequestError) -> Settled:
+        while self._clock.monotonic() < not_after:
+            try:
+                found = await self._store.read(write.key)
+            except MissingError:
+                raise
+            except RequestError as error:
+                failure = error
+                await self._clock.sleep(READ_PAUSE_S)
+            else:
+                outcome = decide(write, found)
+                error = None if isinstance(failure, ConditionFailedError) else failure
+                return Settled(write, outcome, found, sent_at, by_read=True, error=error)
+        return Settled(write, "unknown", None, sent_at, error=failure)

@@ -1,0 +1,199 @@
+"""Lease rows and every write of the protocol, each with what it leaves behind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kcl_py.leases import rules
+from kcl_py.leases.items import item_from_row
+from kcl_py.leases.row import SHARD_END, Halt, LeaseRow, Native
+from kcl_py.leases.store import AnyOf, Path, Write
+from kcl_py.records import SequenceNumber
+
+KEY = "shardId-000000000007"
+ME, OTHER, THIRD = "host-a/0000000a", "host-b/0000000b", "host-c/0000000c"
+STRANGE: dict[str, Any] = {"pausedBy": "someone", "tags": frozenset({"x", "y"}), "plan": {"steps": [1, 2.5, True]}}
+"""Attributes that kcl_py does not know; no write may touch them."""
+
+
+def a_row(**changes: Any) -> LeaseRow:
+    """Return a row that ME holds, half-way through its shard."""
+    native = {"token": "t-me", "owner": ME, "taken_ms": 5, "stream": "flights:17", "start_ms": 9} | changes.pop(
+        "native", {}
+    )
+    fields: dict[str, Any] = {
+        "key": KEY,
+        "counter": 41,
+        "owner": ME,
+        "checkpoint": "1000",
+        "switches": 2,
+        "parents": ("shardId-000000000001",),
+        "hash_range": (0, 2**127),
+        "throughput_kbps": 12.5,
+    }
+    return LeaseRow(**(fields | changes), native=Native(**native))
+
+
+def a_handoff(**changes: Any) -> LeaseRow:
+    """Return a row that ME holds and OTHER has asked for."""
+    return a_row(owner=OTHER, checkpoint_owner=ME, **changes)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A write, the row that it was made for, and the row that it must leave."""
+
+    name: str
+    row: LeaseRow
+    write: Write
+    after: LeaseRow
+
+
+def _case(name: str, row: LeaseRow, write: Write, *, native: dict[str, Any] | None = None, **after: Any) -> Case:
+    return Case(name, row, write, replace(row, native=replace(row.native, **(native or {})), **after))
+
+
+FREE = a_row(owner=None, native={"owner": None, "fault": "broken", "lag_ms": 3, "lag_at_ms": 4, "delivered": "1002"})
+HALTED = a_row(native={"halted": Halt("ValueError", "1001"), "fault": "x", "lag_ms": 3, "lag_at_ms": 4})
+JAVA = LeaseRow(KEY, counter=3, owner="java-1", checkpoint="1000", has_native=False)
+MINE: dict[str, Any] = {"owner": ME, "token": "t-me"}
+AT = SequenceNumber(1500, 3)
+MOVED: dict[str, Any] = {"checkpoint": "1500", "sub": 3, "switches": 0}
+GONE: dict[str, Any] = {"lag_ms": None, "lag_at_ms": None, "halted": None, "fault": None}
+REPORT = rules.Report(
+    position=AT, throughput_kbps=7.25, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), fault="f", start_ms=8
+)
+
+CASES = (
+    _case(
+        "take a free row",
+        FREE,
+        rules.take(FREE, owner=OTHER, token="t-new", now_ms=77, stream="other:1"),
+        counter=42,
+        owner=OTHER,
+        native={"token": "t-new", "owner": OTHER, "taken_ms": 77, **GONE},
+    ),
+    _case(
+        "take an expired row in a handoff",
+        a_handoff(),
+        rules.take(a_handoff(), owner=THIRD, token="t-new", now_ms=77),
+        counter=42,
+        owner=THIRD,
+        checkpoint_owner=None,
+        switches=3,
+        native={"token": "t-new", "owner": THIRD, "taken_ms": 77},
+    ),
+    _case(
+        "take a row of the java client",
+        JAVA,
+        rules.take(JAVA, owner=ME, token="t-new", now_ms=77, stream="flights:17"),
+        counter=4,
+        owner=ME,
+        switches=1,
+        has_native=True,
+        native={"token": "t-new", "owner": ME, "taken_ms": 77, "stream": "flights:17"},
+    ),
+    _case("heartbeat", a_row(), rules.heartbeat(a_row(), **MINE), counter=42),
+    _case(
+        "heartbeat with a report",
+        a_row(),
+        rules.heartbeat(a_row(), **MINE, report=REPORT),
+        counter=42,
+        throughput_kbps=7.25,
+        native={"lag_ms": 10, "lag_at_ms": 20, "halted": Halt("KeyError", "1501"), "fault": "f", "start_ms": 8},
+        **MOVED,
+    ),
+    _case(
+        "heartbeat after a halt",
+        HALTED,
+        rules.heartbeat(HALTED, **MINE),
+        counter=42,
+        native={"halted": None, "fault": None},
+    ),
+    _case("heartbeat in a handoff", a_handoff(), rules.heartbeat(a_handoff(), **MINE), counter=42),
+    _case(
+        "checkpoint",
+        a_row(),
+        rules.checkpoint(a_row(), **MINE, report=rules.Report(position=AT)),
+        counter=42,
+        **MOVED,
+    ),
+    _case(
+        "start a handoff",
+        a_row(),
+        rules.start_handoff(a_row(), owner=OTHER),
+        owner=OTHER,
+        checkpoint_owner=ME,
+    ),
+    _case(
+        "transfer",
+        a_handoff(),
+        rules.transfer(a_handoff(), owner=ME, position=AT),
+        counter=42,
+        checkpoint_owner=None,
+        **MOVED,
+    ),
+    _case(
+        "cancel a handoff by its receiver",
+        a_handoff(),
+        rules.cancel_handoff_by_receiver(a_handoff(), owner=OTHER),
+        owner=ME,
+        checkpoint_owner=None,
+    ),
+    _case(
+        "cancel a handoff by its holder",
+        a_handoff(),
+        rules.cancel_handoff_by_holder(a_handoff(), **MINE),
+        counter=42,
+        owner=ME,
+        checkpoint_owner=None,
+    ),
+    _case(
+        "complete",
+        a_row(),
+        rules.complete(a_row(), **MINE, children=("shardId-b", "shardId-a")),
+        counter=42,
+        owner=None,
+        checkpoint=SHARD_END,
+        sub=0,
+        switches=0,
+        children=("shardId-a", "shardId-b"),
+        native={"owner": None},
+    ),
+    _case(
+        "release",
+        HALTED,
+        rules.release(HALTED, **MINE, position=AT, delivered="1502", fault="no processor"),
+        counter=42,
+        owner=None,
+        native={"owner": None, **GONE, "delivered": "1502", "fault": "no processor"},
+        **MOVED,
+    ),
+    _case("let go", a_row(), rules.let_go(a_row(), owner=ME), counter=42, owner=None),
+    _case("let go in a handoff", a_handoff(), rules.let_go(a_handoff(), owner=ME), counter=42, checkpoint_owner=None),
+)
+
+
+def stored(row: LeaseRow, *, requested: bool = True) -> dict[str, Any]:
+    """Return the item of ``row`` as another client may have left it: with attributes and fields we do not know."""
+    item = item_from_row(row) | STRANGE
+    if row.has_native and requested:
+        item["native"] = item["native"] | {"request": {"id": "r1", "kind": "pause"}}
+    return item
+
+
+def violations(write: Write, item: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return for each test of ``write`` the item changed so that only this test fails."""
+    return {str(test): _break(test.tests if isinstance(test, AnyOf) else (test,), item) for test in write.tests}
+
+
+def _break(tests: tuple[Any, ...], item: dict[str, Any]) -> dict[str, Any]:
+    other: Callable[[Any], Any] = lambda value: value + 1 if isinstance(value, int) else f"{value}x"  # noqa: E731
+    for test in tests:
+        item = _with(item, test.path, other(test.value))
+    return item
+
+
+def _with(item: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    inner = value if len(path) == 1 else _with(item.get(path[0], {}), path[1:], value)
+    return {**item, path[0]: inner}
