@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from kcl_py.clients import Clients, connect
-from kcl_py.config import Config
+from kcl_py.config import Aws, Config, Leases
 from kcl_py.sources.source import TRIM_HORIZON, Source
 
 READERS = 4
@@ -25,8 +25,8 @@ def a_config(url: str) -> Config:
         app="bench",
         stream="bench",
         processor="bench.cases:Count",
-        leases={"store": "memory"},
-        aws={"region": "us-east-1", "endpoint": url},
+        leases=Leases(store="memory"),
+        aws=Aws(region="us-east-1", endpoint=url),
     )
 
 
