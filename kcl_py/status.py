@@ -107,5 +107,5 @@ def _cell(value: object) -> str:
     if value is None or value == []:
         return "-"
     if isinstance(value, Mapping):
-        return f"{value['error']} at {value['position']}"
+        return f"{value['error']}@{value['position']}"
     return ",".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,175 @@
+"""The command line on bad input, as a process of its own: one ``error:`` line, the exit code, no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KCL = Path(sys.executable).with_name("kcl")
+PROCESSOR = """
+from kcl_py import RecordProcessor
+
+class Good(RecordProcessor):
+    async def process_records(self, batch, checkpointer): ...
+
+class Plain: ...
+"""
+GOOD = "app: demo\nstream: flights\nprocessor: mine:Good\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the module ``mine``."""
+    (tmp_path / "mine.py").write_text(PROCESSOR, encoding="utf-8")
+    return tmp_path
+
+
+def kcl(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run ``kcl`` in ``folder`` without any AWS settings."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "KCL_"))}
+    return subprocess.run(
+        [KCL, *arguments], cwd=folder, env={**clean, **env}, capture_output=True, text=True, timeout=50, check=False
+    )
+
+
+def write(folder: Path, text: str) -> str:
+    (folder / "worker.yaml").write_text(text, encoding="utf-8")
+    return "worker.yaml"
+
+
+def error_lines(done: subprocess.CompletedProcess[str]) -> list[str]:
+    assert "Traceback" not in done.stderr + done.stdout
+    lines = done.stderr.splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert lines[-len(errors) :] == errors, "errors come last"
+    return errors
+
+
+@pytest.mark.parametrize("command", ["run", "check", "status"])
+def test_missing_file_is_one_error(folder: Path, command: str) -> None:
+    """Each command that takes a FILE says so."""
+    done = kcl(folder, command, "nowhere.yaml")
+    assert done.returncode == 2
+    assert error_lines(done) == ["error: nowhere.yaml: expected a readable file, found: No such file or directory"]
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (GOOD + "strem: x\n", "worker.yaml: strem: expected a known key, found 'strem'; did you mean stream?"),
+        (GOOD + "grace_s: soon\n", "worker.yaml: grace_s: expected a number of at least 0, found 'soon'"),
+        (GOOD + "app: again\n", "worker.yaml: app: expected the key once, found it again on line 4"),
+        ("app: [\n", "worker.yaml: expected YAML, found a mistake: "),
+        (GOOD.replace("mine:Good", "mine"), "worker.yaml: processor: expected module:Class, found 'mine'"),
+    ],
+)
+def test_file_with_one_fault_is_one_error(folder: Path, command: str, text: str, fault: str) -> None:
+    """File, key, what was expected, what was found."""
+    done = kcl(folder, command, write(folder, text))
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert line.startswith(f"error: {fault}")
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize(
+    ("processor", "fault"),
+    [
+        ("nowhere:Good", "found ModuleNotFoundError: No module named 'nowhere'"),
+        ("mine:Missing", "expected class 'Missing' in module 'mine', found none"),
+        ("mine:Plain", "expected a subclass of kcl_py.RecordProcessor, found class 'Plain' that is none"),
+    ],
+)
+def test_processor_that_cannot_be_used_is_one_error(folder: Path, command: str, processor: str, fault: str) -> None:
+    """Import failures and wrong types alike."""
+    done = kcl(folder, command, write(folder, GOOD.replace("mine:Good", processor)))
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert fault in line
+
+
+def test_run_puts_several_faults_on_its_one_line(folder: Path) -> None:
+    """The last line of a failed run says all."""
+    done = kcl(folder, "run", write(folder, GOOD + "grace_s: x\nstrem: y\n"))
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert "grace_s: " in line
+    assert "strem: " in line
+
+
+def test_check_puts_every_fault_on_a_line_of_its_own(folder: Path) -> None:
+    """The processor's too."""
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:") + "grace_s: x\nstrem: y\n"))
+    assert done.returncode == 2
+    assert [line.split(": ")[2] for line in error_lines(done)] == ["grace_s", "strem", "processor"]
+
+
+def test_check_finds_nothing_wrong_with_a_good_file(folder: Path) -> None:
+    """Also from another directory: FILE's folder is searched first."""
+    write(folder, GOOD)
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.py").write_text("raise RuntimeError('the wrong one')\n", encoding="utf-8")
+    done = kcl(elsewhere, "check", "../worker.yaml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "ok: app demo, stream flights, processor mine:Good\n"
+
+
+def test_check_opens_no_socket(folder: Path) -> None:
+    """It can run where nothing can be reached."""
+    guard = (
+        "import sys\nsys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit('opened a socket'))\n"
+    )
+    (folder / "sitecustomize.py").write_text(guard, encoding="utf-8")
+    file = write(folder, GOOD)
+    done = kcl(folder, "check", file, PYTHONPATH=str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "opened a socket" in kcl(folder, "status", file, PYTHONPATH=str(folder)).stderr, "the guard works"
+
+
+def test_unknown_variable_is_a_warning_and_no_error(folder: Path) -> None:
+    """What Kubernetes injects does not keep a worker from starting."""
+    done = kcl(folder, "check", write(folder, GOOD), KCL_PORT="tcp://10.0.0.1:80")
+    assert done.returncode == 0
+    assert "KCL_PORT: not an option, ignored" in done.stderr
+
+
+def test_variable_out_of_range_is_one_error_that_names_it(folder: Path) -> None:
+    """It is not in the file, so the file is not enough."""
+    done = kcl(folder, "run", write(folder, GOOD), KCL_LEASES__FAILOVER_S="1")
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert "leases.failover_s (from KCL_LEASES__FAILOVER_S): expected a number from 3 to 300, found '1'" in line
+
+
+def test_status_of_leases_in_memory_is_one_error(folder: Path) -> None:
+    """Nobody else can see them."""
+    done = kcl(folder, "status", write(folder, GOOD + "leases: {store: memory}\n"), "--json")
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert "memory" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((), "error: missing command; see kcl --help"),
+        (("fly",), "error: no such command 'fly'; see kcl --help"),
+        (("run",), "error: missing argument 'FILE'; see kcl --help"),
+        (("check", "a", "--fast"), "error: no such option: --fast; see kcl --help"),
+    ],
+)
+def test_usage_error_is_one_error(folder: Path, arguments: tuple[str, ...], error: str) -> None:
+    """No box, no usage text in the way."""
+    done = kcl(folder, *arguments)
+    assert (done.returncode, error_lines(done), done.stdout) == (2, [error], "")
+
+
+def test_version_is_that_of_the_distribution(folder: Path) -> None:
+    """On stdout."""
+    done = kcl(folder, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "kcl-py 0.1.0\n", "")

@@ -1,0 +1,222 @@
+"""What ``kcl run`` does with signals and with the way its stream ends; the stream here is a fake."""
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import anyio
+import pytest
+
+from kcl_py import errors, log
+from kcl_py.cli.failure import exit_code, fail
+from kcl_py.cli.run import work
+from kcl_py.cli.signals import Signals
+from kcl_py.config import Config
+
+CONFIG = Config(app="demo", stream="flights", processor="m:C", grace_s=7)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the fake ended."""
+
+    unfinished: int
+
+
+async def at_once() -> None:
+    """Start without waiting."""
+
+
+class FakeStream:
+    """A stream that runs until it is stopped, and then leaves ``unfinished`` records."""
+
+    def __init__(self, *, start: Callable[[], Awaitable[None]] = at_once, unfinished: int = 0) -> None:
+        self._start, self._unfinished = start, unfinished
+        self._stopped = anyio.Event()
+        self.graces_s: list[float] = []
+        self.was_closed = False
+        self.waiting = anyio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.was_closed = True
+
+    def stop(self, grace_s: float) -> None:
+        self.graces_s.append(grace_s)
+        self._stopped.set()
+
+    def tree(self) -> str:
+        return "stream [running] mailbox 0"
+
+    async def wait(self) -> Outcome:
+        self.waiting.set()
+        await self._stopped.wait()
+        return Outcome(self._unfinished)
+
+
+@pytest.fixture
+def left() -> list[int]:
+    """Signals that ended the process at once, had it been one."""
+    return []
+
+
+@pytest.fixture
+def signals(left: list[int]) -> Iterator[Signals]:
+    """Handlers in place; what was there before comes back."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)]
+    with Signals(leave=left.append) as signals:
+        yield signals
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)] == before
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("unfinished", "code"), [(0, 0), (3, 4)])
+async def test_first_signal_stops_with_the_grace(signals: Signals, number: int, unfinished: int, code: int) -> None:
+    """The exit code tells whether records will come again."""
+    stream = FakeStream(unfinished=unfinished)
+    async with anyio.create_task_group() as tasks:
+
+        async def stop_when_running() -> None:
+            await stream.waiting.wait()
+            send(number)
+
+        tasks.start_soon(stop_when_running)
+        assert await work(lambda: stream, CONFIG, signals) == code
+    assert stream.graces_s == [7]
+    assert stream.was_closed
+
+
+@pytest.mark.asyncio
+async def test_second_signal_leaves_at_once(signals: Signals, left: list[int]) -> None:
+    """Even while the loop is busy: it is not asked."""
+    stream = FakeStream()
+    signals.serve(stop=lambda: stream.stop(7), show=str)
+    send(signal.SIGTERM)
+    assert left == []
+    send(signal.SIGINT)
+    assert left == [signal.SIGINT]
+
+
+@pytest.mark.asyncio
+async def test_signal_before_the_loop_is_not_lost(signals: Signals) -> None:
+    """It came while the configuration was read: the stream is not even started."""
+    started = False
+
+    async def start() -> None:
+        nonlocal started
+        await anyio.lowlevel.checkpoint()
+        started = True
+
+    send(signal.SIGTERM)
+    assert await work(lambda: FakeStream(start=start), CONFIG, signals) == 0
+    assert not started
+
+
+@pytest.mark.asyncio
+async def test_signal_while_starting_ends_the_start(signals: Signals) -> None:
+    """A worker that waits for AWS to answer stops as fast as any other."""
+
+    async def start() -> None:
+        send(signal.SIGTERM)
+        await anyio.sleep_forever()
+
+    stream = FakeStream(start=start)
+    with anyio.fail_after(5):
+        assert await work(lambda: stream, CONFIG, signals) == 0
+    assert stream.graces_s == []
+
+
+@pytest.mark.asyncio
+async def test_signal_at_the_very_end_of_starting_stops_the_stream(signals: Signals) -> None:
+    """It came when the start had nothing left to wait for: the stream runs, and is stopped with its grace."""
+
+    async def start() -> None:
+        send(signal.SIGTERM)
+
+    stream = FakeStream(start=start)
+    with anyio.fail_after(5):
+        assert await work(lambda: stream, CONFIG, signals) == 0
+    assert set(stream.graces_s) == {7}
+
+
+@pytest.mark.asyncio
+async def test_user_signal_shows_the_tree_on_stderr(signals: Signals, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each time, without disturbing anything; while starting there is no tree yet."""
+    shown = anyio.Event()
+
+    async def start() -> None:
+        send(signal.SIGUSR1)
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+
+    stream = FakeStream(start=start)
+    tree = stream.tree
+
+    def tree_and_tell() -> str:
+        shown.set()
+        return tree()
+
+    stream.tree = tree_and_tell  # type: ignore[method-assign]
+    async with anyio.create_task_group() as tasks:
+
+        async def look_and_stop() -> None:
+            await stream.waiting.wait()
+            send(signal.SIGUSR1)
+            await shown.wait()
+            send(signal.SIGTERM)
+
+        tasks.start_soon(look_and_stop)
+        await work(lambda: stream, CONFIG, signals)
+    assert capsys.readouterr().err == "starting\nstream [running] mailbox 0\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ConfigError("a"), 2),
+        (errors.ProcessorError("a"), 2),
+        (errors.StreamNotFoundError("a"), 3),
+        (errors.CredentialsError("a"), 3),
+        (errors.EndpointError("a"), 3),
+        (errors.LeaseTableError("a"), 3),
+        (errors.StreamIdentityError("a"), 3),
+        (errors.RequestError("a", "b", "c"), 1),
+        (errors.KclError("a"), 1),
+        (KeyError("a"), 1),
+    ],
+)
+def test_each_error_has_its_exit_code(error: Exception, code: int) -> None:
+    """Scripts and orchestrators decide by it."""
+    assert exit_code(error) == code
+
+
+def test_failure_is_one_line_even_out_of_nested_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    """Task groups wrap what happened; our own error in there is what the user needs."""
+    error = ExceptionGroup("x", [ValueError("no"), ExceptionGroup("y", [errors.EndpointError("two\nlines")])])
+    assert fail(error) == 3
+    assert capsys.readouterr().err == "error: two lines\n"
+
+
+def test_traceback_is_printed_at_debug_only(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the error line, which stays the last."""
+    log.configure("debug", "json")
+    try:
+        fail(KeyError("a"))
+    finally:
+        log.configure("info", "json")
+    shown = capsys.readouterr().err
+    assert "KeyError: 'a'\nerror: unexpected KeyError: 'a'; set log.level" in shown
+    assert shown.splitlines()[-1].startswith("error: ")

@@ -1,0 +1,114 @@
+"""What log lines look like, and what is kept out of them."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from kcl_py import log
+
+
+class Terminal(io.StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _same_logging_afterwards() -> Iterator[None]:
+    """Logging belongs to the whole process."""
+    handlers, level = logging.root.handlers, logging.root.level
+    yield
+    logging.root.handlers, logging.root.level = handlers, level
+    logging.getLogger("kcl_py").setLevel(logging.NOTSET)
+    structlog.reset_defaults()
+
+
+def lines(file: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.getvalue().splitlines()]
+
+
+def fail() -> None:
+    raise ValueError("payload of a record")
+
+
+def log_a_failure() -> None:
+    try:
+        fail()
+    except ValueError:
+        structlog.get_logger().exception("kcl_py.actor.restarted")
+
+
+def test_event_is_one_json_line_when_not_on_a_terminal() -> None:
+    """Event, level and a UTC timestamp, beside the event's own fields."""
+    file = io.StringIO()
+    log.configure("info", "auto", file=file)
+    structlog.get_logger().info("kcl_py.lease.taken", shard_id="shardId-0", epoch=3)
+    (line,) = lines(file)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {"event": "kcl_py.lease.taken", "level": "info", "shard_id": "shardId-0", "epoch": 3}
+
+
+def test_event_is_text_when_on_a_terminal() -> None:
+    """For people; and JSON is still to be had."""
+    terminal = Terminal()
+    log.configure("info", "auto", file=terminal)
+    structlog.get_logger().info("kcl_py.lease.taken", epoch=3)
+    assert "kcl_py.lease.taken" in terminal.getvalue()
+    assert not terminal.getvalue().startswith("{")
+    log.configure("info", "json", file=terminal)
+    structlog.get_logger().info("kcl_py.lease.lost")
+    assert json.loads(terminal.getvalue().splitlines()[-1])["event"] == "kcl_py.lease.lost"
+
+
+def test_text_can_be_asked_for_and_has_no_colours_off_a_terminal() -> None:
+    """Colour codes in a file are noise."""
+    file = io.StringIO()
+    log.configure("info", "text", file=file)
+    structlog.get_logger().info("kcl_py.lease.taken", epoch=3)
+    assert "epoch=3" in file.getvalue()
+    assert "\x1b" not in file.getvalue()
+
+
+def test_events_below_the_level_are_not_written() -> None:
+    """Also for a logger that was made before, as modules do."""
+    logger = structlog.get_logger()
+    file = io.StringIO()
+    log.configure("warning", "json", file=file)
+    logger.info("kcl_py.lease.taken")
+    logger.warning("kcl_py.lease.lost")
+    assert [line["event"] for line in lines(file)] == ["kcl_py.lease.lost"]
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_traceback_is_shown_at_debug_only(style: log.Format) -> None:
+    """Elsewhere only the exception's class: its text may hold record data."""
+    quiet, loud = io.StringIO(), io.StringIO()
+    log.configure("info", style, file=quiet)
+    log_a_failure()
+    assert "ValueError" in quiet.getvalue()
+    assert "payload" not in quiet.getvalue()
+    assert "Traceback" not in quiet.getvalue()
+    log.configure("debug", style, file=loud)
+    log_a_failure()
+    assert "Traceback (most recent call last)" in loud.getvalue()
+
+
+def test_other_libraries_come_out_alike_from_warning_on() -> None:
+    """No line of another shape on the same stream, and nothing of botocore's debug lines, which show payloads."""
+    file = io.StringIO()
+    log.configure("debug", "json", file=file)
+    logging.getLogger("botocore").debug("payload")
+    logging.getLogger("asyncio").error("task %s was lost", "x")
+    (line,) = lines(file)
+    assert (line["event"], line["level"], line["logger"]) == ("task x was lost", "error", "asyncio")
+
+
+def test_importing_the_library_configures_nothing() -> None:
+    """That is the program's business."""
+    assert not structlog.is_configured()

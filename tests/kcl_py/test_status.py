@@ -1,0 +1,151 @@
+"""The status object: what each field says of a row, and the text with the same columns."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kcl_py.cli.status import read_status
+from kcl_py.config import Config
+from kcl_py.errors import AwsSetupError, LeaseTableError, MissingError, RejectedError, RequestError
+from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
+from kcl_py.leases.store import Scan
+from kcl_py.status import report, state_of, text
+
+CONFIG = Config(app="demo", stream="arn:aws:kinesis:eu-west-1:123456789012:stream/flights", processor="m:C")
+NOW_S = 1_767_258_000.0
+"""2026-01-01T09:00:00Z."""
+COLUMNS = "shard state owner next_owner checkpoint sub counter lag_ms lag_age_s parents halted fault"
+
+
+def shard(row: LeaseRow) -> dict[str, Any]:
+    (found,) = report(CONFIG, [row], [], NOW_S)["shards"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [
+        (LeaseRow("s"), "free"),
+        (LeaseRow("s", owner="a"), "owned"),
+        (LeaseRow("s", owner="b", checkpoint_owner="a"), "handoff"),
+        (LeaseRow("s", checkpoint="SHARD_END"), "ended"),
+    ],
+)
+def test_state_follows_from_owner_and_checkpoint(row: LeaseRow, state: str) -> None:
+    """Four states, each shard in one."""
+    assert state_of(row) == state
+
+
+def test_report_is_the_published_object() -> None:
+    """Keys in the published order, plain JSON, lags with their age."""
+    native = Native(owner="a", lag_ms=250, lag_at_ms=int(NOW_S * 1000) - 1500, halted=Halt("ValueError", "49"))
+    row = LeaseRow("s-1", counter=7, owner="a", checkpoint="49", sub=2, parents=("s-0",), native=native)
+    ended = LeaseRow("s-0", counter=9, checkpoint="SHARD_END")
+    worker = WorkerRow("a", state="active", held=1, updated_s=int(NOW_S) - 3)
+    status = report(CONFIG, [row, ended], [worker], NOW_S)
+    assert json.loads(json.dumps(status)) == status
+    assert list(status) == ["app", "stream", "table", "at", "workers", "shards", "totals"]
+    assert (status["app"], status["stream"], status["table"]) == ("demo", "flights", "demo")
+    assert status["at"] == "2026-01-01T09:00:00.000Z"
+    assert status["workers"] == [{"worker": "a", "state": "active", "held": 1, "max": None, "seen_s_ago": 3.0}]
+    assert [shard["shard"] for shard in status["shards"]] == ["s-0", "s-1"]
+    assert status["shards"][1] == {
+        "shard": "s-1",
+        "state": "owned",
+        "owner": "a",
+        "next_owner": None,
+        "checkpoint": "49",
+        "sub": 2,
+        "counter": 7,
+        "lag_ms": 250,
+        "lag_age_s": 1.5,
+        "parents": ["s-0"],
+        "halted": {"error": "ValueError", "position": "49"},
+        "fault": None,
+    }
+    assert status["totals"] == {"shards": 2, "owned": 1, "ended": 1, "halted": 1, "max_lag_ms": 250}
+
+
+def test_handoff_shows_who_holds_and_who_is_next() -> None:
+    """During it the holder is the checkpoint owner; the shard still counts as owned."""
+    row = LeaseRow("s", owner="next", checkpoint_owner="holder", native=Native(owner="holder", lag_ms=5))
+    found = shard(row)
+    assert (found["owner"], found["next_owner"], found["lag_ms"]) == ("holder", "next", 5)
+    assert report(CONFIG, [row], [], NOW_S)["totals"]["owned"] == 1
+
+
+def test_fields_of_an_earlier_owner_are_not_shown() -> None:
+    """A Java worker, or one that has just taken the shard, has not written them yet."""
+    native = Native(owner="gone", lag_ms=5, lag_at_ms=1, halted=Halt("E", "1"), fault="broken")
+    found = shard(LeaseRow("s", owner="java", native=native))
+    assert [found[key] for key in ("lag_ms", "lag_age_s", "halted", "fault")] == [None] * 4
+
+
+def test_fault_of_a_shard_that_nobody_could_run_is_shown() -> None:
+    """It was released with the fault in its row, so no owner matches."""
+    assert shard(LeaseRow("s", native=Native(owner="gone", fault="broken")))["fault"] == "broken"
+
+
+def test_lag_is_unknown_when_no_shard_tells_it() -> None:
+    """Unknown is not zero."""
+    assert report(CONFIG, [LeaseRow("s")], [], NOW_S)["totals"]["max_lag_ms"] is None
+
+
+def test_text_has_the_same_columns_in_the_same_order() -> None:
+    """Both forms are one table."""
+    halted = Native(owner="a", halted=Halt("ValueError", "49"))
+    rows = [LeaseRow("s-2", owner="a", native=halted, parents=("s-0", "s-1"))]
+    status = report(CONFIG, rows, [WorkerRow("a")], NOW_S)
+    shown = text(status).splitlines()
+    assert shown[0] == "app demo  stream flights  table demo  at 2026-01-01T09:00:00.000Z"
+    assert shown[2].split() == list(status["workers"][0])
+    assert shown[5].split() == list(status["shards"][0]) == COLUMNS.split()
+    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 -"
+    assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -"
+
+
+class Store:
+    """Reads of a lease store, some of which fail."""
+
+    def __init__(self, *, scan: Exception | None = None, workers: Exception | None = None) -> None:
+        self._faults = {"scan": scan, "workers": workers}
+
+    async def scan(self) -> Scan:
+        self._raise("scan")
+        return Scan((LeaseRow("s"),))
+
+    async def workers(self) -> tuple[WorkerRow, ...]:
+        self._raise("workers")
+        return (WorkerRow("a"),)
+
+    def _raise(self, what: str) -> None:
+        fault = self._faults[what]
+        if fault is not None:
+            raise fault
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "raised", "sentence"),
+    [
+        (MissingError("Scan", "demo", "X"), LeaseTableError, "expected the table of a worker that has run, found none"),
+        (RequestError("Scan", "demo", "Y"), AwsSetupError, "cannot Scan on 'demo': Y"),
+    ],
+)
+async def test_lease_table_that_cannot_be_read_is_a_setup_error(
+    fault: Exception, raised: type[Exception], sentence: str
+) -> None:
+    """Nothing can be shown without it."""
+    with pytest.raises(raised, match=r"^cannot read lease table 'demo': ") as caught:
+        await read_status(Store(scan=fault), CONFIG, now_s=NOW_S)  # type: ignore[arg-type]
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", [MissingError("Scan", "t", "X"), RejectedError("Scan", "t", "Y")])
+async def test_status_is_shown_without_the_table_of_workers(fault: Exception) -> None:
+    """A Java fleet of an older version has none."""
+    status = await read_status(Store(workers=fault), CONFIG, now_s=NOW_S)  # type: ignore[arg-type]
+    assert (status["workers"], len(status["shards"])) == ([], 1)
