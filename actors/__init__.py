@@ -1,7 +1,6 @@
 """Supervised actors on anyio: typed messages, bounded mailboxes, restarts by rule. Knows no AWS and no Spark."""
 
 from actors.actor import Actor
-from actors.cell import OwnedTask
 from actors.clock import Clock, SystemClock
 from actors.errors import (
     ActorError,
@@ -21,12 +20,15 @@ from actors.events import (
     Restarting,
     Started,
     StopHookFailed,
+    TaskAbandoned,
+    TaskFailed,
     log_event,
 )
-from actors.ref import Down, Node, Ref
+from actors.ref import Down, Node, Question, Ref
 from actors.restart import Intensity, Restart, Strategy
 from actors.root import Root, running
 from actors.supervisor import Child, Supervisor
+from actors.task import OwnedTask
 
 __all__ = [
     "Actor",
@@ -46,6 +48,7 @@ __all__ = [
     "Node",
     "Observer",
     "OwnedTask",
+    "Question",
     "Ref",
     "Restart",
     "RestartLimitError",
@@ -56,6 +59,8 @@ __all__ = [
     "Strategy",
     "Supervisor",
     "SystemClock",
+    "TaskAbandoned",
+    "TaskFailed",
     "UnhandledMessageError",
     "log_event",
     "running",

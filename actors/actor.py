@@ -12,10 +12,11 @@ import anyio
 
 from actors.clock import Clock
 from actors.errors import UnhandledMessageError
-from actors.ref import Down, Ref
+from actors.ref import Ref
 
 if TYPE_CHECKING:
-    from actors.cell import Cell, OwnedTask
+    from actors.cell import Cell
+    from actors.task import OwnedTask
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Actor:
         *,
         done: Callable[[T], Any] | None = None,
         failed: Callable[[Exception], Any] | None = None,
+        abandon_s: float | None = None,
     ) -> "OwnedTask":
         """Run ``work`` in a task that ends with this incarnation at the latest.
 
@@ -82,11 +84,13 @@ class Actor:
             work: a coroutine function.
             done: makes the message that this actor receives when ``work`` has returned; None sends nothing.
             failed: makes the message for an exception; with None the exception ends the incarnation.
+            abandon_s: for code that is not ours and may ignore its cancellation: how many seconds after that it is
+                left behind, with the event ``TaskAbandoned``; None waits for it. On asyncio only.
 
         Returns:
             A handle; after its ``cancel()`` no message of it is handled any more.
         """
-        return self._cell.run_task(work, done, failed)
+        return self._cell.run_task(work, done, failed, abandon_s)
 
     def send_after(self, delay_s: float, message: Any) -> "OwnedTask":
         """Send ``message`` to this actor after ``delay_s`` seconds, unless cancelled before it is handled."""
@@ -94,10 +98,11 @@ class Actor:
         return self.run_task(lambda: clock.sleep(delay_s), done=lambda _: message)
 
     def monitor(self, ref: Ref) -> None:
-        """Receive a ``Down`` message, on the control lane, each time an incarnation of ``ref`` ends."""
-        ref._cell.watchers.append(self.ref)
-        if not ref.is_alive:
-            self._cell.notify(Down(ref, None, is_restarting=False))
+        """Receive a ``Down`` message, on the control lane, each time an incarnation of ``ref`` ends.
+
+        A monitor belongs to this incarnation: after a restart, monitor again.
+        """
+        self._cell.watch(ref._cell)
 
     def stop(self) -> None:
         """Stop after the message in hand."""

@@ -1,10 +1,11 @@
 """Where an actor lives: its mailbox, its tasks, and what happens when an incarnation ends.
 
 A cell outlives the incarnations of its actor. It turns every end, be it a return, an exception, a scope cancel or a
-native task cancel, into one ``Exit``, runs the stop hook shielded and bounded, and loses no accepted message.
+native task cancel, into one ``Ended``, runs the stop hook shielded and bounded, and loses no accepted message. Limits
+(grace, stop hook) are seconds of the event loop.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -12,53 +13,23 @@ from anyio.abc import TaskGroup
 
 from actors.actor import Actor
 from actors.clock import Clock
-from actors.errors import ActorError, KilledError
-from actors.events import Ended, Event, MessagesDropped, Observer, Started, StopHookFailed
+from actors.errors import KilledError
+from actors.events import (
+    Ended,
+    Event,
+    GraceExceeded,
+    MessagesDropped,
+    Observer,
+    Started,
+    StopHookFailed,
+    TaskAbandoned,
+    TaskFailed,
+    observe,
+)
 from actors.mailbox import Envelope, Mailbox
 from actors.ref import Down, Node, Ref, StatusRequest, Stop
-
-_CANCELLED_FOR_GOOD = float("-inf")
-
-
-class TaskFailedError(ActorError):
-    """Control: an owned task without a ``failed`` message raised; carries the exception as its cause."""
-
-
-class OwnedTask:
-    """A task or timer of an actor."""
-
-    __slots__ = ("_envelope", "_scope", "is_cancelled")
-
-    def __init__(self) -> None:
-        self._scope = anyio.CancelScope()
-        self._envelope: Envelope | None = None
-        self.is_cancelled = False
-
-    def cancel(self) -> None:
-        """Stop the task, and void its message if that is already waiting; idempotent."""
-        self.is_cancelled = True
-        self._scope.cancel()
-        if self._envelope is not None:
-            self._envelope.is_void = True
-
-    async def run(self, work: Callable[[], Awaitable[Any]], post: Callable[[Any], Envelope], fail: Any) -> None:
-        with self._scope:
-            try:
-                value = await work()
-            except Exception as error:  # every outcome of a task goes to its owner
-                self._envelope = fail(error)
-            except anyio.get_cancelled_exc_class():
-                if self.is_cancelled or is_scope_cancelled():
-                    raise
-                self._envelope = fail(KilledError("an owned task", "its task was cancelled from outside"))
-            else:
-                if not self.is_cancelled:
-                    self._envelope = post(value)
-
-
-def is_scope_cancelled() -> bool:
-    """Whether a cancel scope around the caller is cancelled: tells a scope cancel from a native ``Task.cancel()``."""
-    return anyio.current_effective_deadline() == _CANCELLED_FOR_GOOD
+from actors.task import OwnedTask, TaskCrashed
+from actors.unruly import run_unruly
 
 
 class Cell:
@@ -68,102 +39,166 @@ class Cell:
         self, make: Callable[[], Actor], *, name: str, parent: "Cell | None", clock: Clock, observer: Observer
     ) -> None:
         self._make = make
-        self.name, self._parent, self.clock, self._observer = name, parent, clock, observer
+        self.name, self.clock, self._observer = name, clock, observer
         self.path: str = f"{parent.path}/{name}" if parent else name
         self.mailbox = Mailbox(self.path, Actor.capacity)
         self.ref = Ref(self)
-        self.watchers: list[Ref] = []
-        self.state = "starting"
+        self.watchers: dict[Cell, None] = {}
+        self._watched: dict[Cell, None] = {}
         self.restarts = 0
-        self.error: Exception | None = None
         self.gone = anyio.Event()
-        self.started = anyio.Event()
-        self.ended = anyio.Event()
-        self._actor: Actor | None = None
-        self._tasks: TaskGroup | None = None
-        self._scope = anyio.CancelScope()
-        self._kill_reason: str | None = None
-        self._has_returned = False
+        self.prepare()
 
     def new(self, make: Callable[[], Actor], name: str) -> "Cell":
         """Make a cell below this one."""
         return Cell(make, name=name, parent=self, clock=self.clock, observer=self._observer)
 
-    def report(self, make: Callable[..., Event], *args: Any) -> None:
-        self._observer(make(self.path, *args))
-
-    def notify(self, message: Any) -> None:
-        self.mailbox.put_control(Envelope(message))
-
-    def stop_nowait(self) -> None:
-        self.mailbox.put_control(Envelope(Stop(), is_own=True))
-
-    def kill(self, why: str) -> None:
-        """Cancel the running incarnation."""
-        self._kill_reason = why
-        self._scope.cancel()
-
-    def snapshot(self) -> Node:
-        actor = self._actor
-        state = actor.state if actor is not None and self.state == "running" else self.state
-        below = tuple(cell.snapshot() for cell in actor.children()) if actor is not None else ()
-        return Node(self.name, state, len(self.mailbox), self.restarts, below)
+    def prepare(self) -> None:
+        """Make ready for an incarnation, which lives when ``run`` is called."""
+        self.state = "starting"
+        self.error: Exception | None = None
+        self.started, self.ended = anyio.Event(), anyio.Event()
+        self.has_started = False
+        self._has_begun = False
+        self._actor: Actor | None = None
+        self._tasks: TaskGroup | None = None
+        self._scope = anyio.CancelScope()
+        self._kill_reason: str | None = None
 
     async def run(self) -> None:
-        """Live one incarnation, then set ``error`` and ``ended``. Raises only a scope cancel that comes from above."""
-        self.error, self._scope = None, anyio.CancelScope()
-        self._kill_reason, self._has_returned = None, False
+        """Live one incarnation, then set ``error`` and ``ended``. Raises no ``Exception`` and no cancellation.
+
+        The task that calls it must end with it: a cancellation from above is not passed on.
+        """
+        if self.ended.is_set():
+            return
+        self._has_begun = True
         try:
             with self._scope:
                 await self._incarnation()
-            if not self._has_returned and self.error is None:
-                self.error = KilledError(self.path, self._kill_reason or "its tasks were cancelled from outside")
+        except anyio.get_cancelled_exc_class():
+            self._fail(self._killed())
         finally:
-            self._actor = None
-            self.mailbox.drop_own()
-            self.report(Ended, self.error)
-            self.ended.set()
-            self.started.set()
+            self._end()
+
+    async def stop(self, grace_s: float) -> None:
+        """End the running incarnation, if there is one: by request, and after its grace by force."""
+        if not self._has_begun:  # and never will: its task was cancelled before the first step, or finds this
+            self._fail(self._killed())
+            self._end()
+        if self.ended.is_set():
+            return
+        self.stop_nowait()
+        with anyio.move_on_after(grace_s):
+            await self.ended.wait()
+        if not self.ended.is_set():
+            self.report(GraceExceeded, grace_s)
+            self.kill(f"it did not stop within its grace of {grace_s:g} s")
+            await self.ended.wait()
+
+    def stop_nowait(self) -> None:
+        """Ask the running incarnation, or the one being started, to stop."""
+        self.mailbox.put_control(Envelope(Stop(), is_own=True))
+
+    def kill(self, why: str) -> None:
+        """Cancel the running incarnation, and with it all below."""
+        self._kill_reason = why
+        self._scope.cancel()
+
+    def close(self) -> None:
+        """The actor will not live again: refuse messages, tell the watchers. Idempotent."""
+        if self.mailbox.closed:
+            return
+        dropped = self.mailbox.close()
+        if dropped:
+            self.report(MessagesDropped, dropped)
+        self.gone.set()
+        self.tell_watchers(is_restarting=False)
+        for watcher in self.watchers:
+            del watcher._watched[self]
+        self.watchers.clear()
+
+    def snapshot(self) -> Node:
+        """Describe this actor and all below it, as they are now."""
+        state = self._actor.state if self._actor is not None and self.state == "running" else self.state
+        return Node(self.name, state, len(self.mailbox), self.restarts, tuple(c.snapshot() for c in self._below()))
+
+    def report(self, make: Callable[..., Event], *args: Any) -> None:
+        """Tell the observer."""
+        observe(self._observer, make(self.path, *args))
+
+    def report_task_failure(self, error: Exception) -> None:
+        """Report the failure of a task that can no longer end the incarnation."""
+        self.report(TaskFailed, error)
+
+    def watch(self, other: "Cell") -> None:
+        """Have this incarnation told about every end of ``other``."""
+        if other.mailbox.closed:
+            self._notify(Down(other.ref, other.error, is_restarting=False))
+        else:
+            other.watchers[self] = self._watched[other] = None
+
+    def tell_watchers(self, *, is_restarting: bool) -> None:
+        """Tell whoever monitors this actor how its last incarnation ended."""
+        down = Down(self.ref, self.error, is_restarting)
+        for watcher in self.watchers:
+            watcher._notify(down)
+
+    def run_task(
+        self,
+        work: Callable[[], Awaitable[Any]],
+        done: Callable[[Any], Any] | None,
+        failed: Callable[[Exception], Any] | None,
+        abandon_s: float | None = None,
+    ) -> OwnedTask:
+        """Start a task that ends with this incarnation at the latest."""
+        task = OwnedTask(self, work if abandon_s is None else self._unruly(work, abandon_s), done, failed)
+        self.start_soon(task.run)
+        return task
+
+    def _unruly(self, work: Callable[[], Awaitable[Any]], abandon_s: float) -> Callable[[], Awaitable[Any]]:
+        name = getattr(work, "__qualname__", type(work).__name__)
+        return lambda: run_unruly(
+            work, abandon_s=abandon_s, on_abandon=lambda: self.report(TaskAbandoned, name, abandon_s)
+        )
+
+    def start_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
+        """Run ``work``, which handles its own failures, in this incarnation's task group."""
+        if self._tasks is None:
+            raise RuntimeError(f"cannot start a task in {self.path!r}: expected a running actor, found it {self.state}")
+        self._tasks.start_soon(work, *args, name=self.path)
+
+    # --- one incarnation ---------------------------------------------------------------------------------------
 
     async def _incarnation(self) -> None:
-        self.state = "starting"
-        try:
-            async with anyio.create_task_group() as tasks:
-                self._tasks = tasks
-                try:
-                    await self._live()
-                finally:
-                    tasks.cancel_scope.cancel()
-        except anyio.get_cancelled_exc_class():
-            if is_scope_cancelled():
-                raise
-            self.error = KilledError(self.path, "its task was cancelled from outside")
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
+                await self._live()
+            finally:
+                if tasks.cancel_scope.cancel_called:  # a task was cancelled natively before its first step
+                    self._fail(self._killed())
+                tasks.cancel_scope.cancel()
 
     async def _live(self) -> None:
-        actor: Actor | None = None
         try:
-            actor = self._make()
+            self._actor = actor = self._make()
             actor._cell = self
             self.mailbox.capacity = actor.capacity
-            self._actor = actor
             await actor.on_start()
-            self.state = "running"
+            self.state, self.has_started = "running", True
             self.report(Started)
             self.started.set()
             await self._serve(actor)
-            self._has_returned = True
-        except TaskFailedError as error:
-            self.error = error.__cause__ if isinstance(error.__cause__, Exception) else error
         except Exception as error:  # the supervisor decides what it means
-            self.error = error
-        except anyio.get_cancelled_exc_class():
-            if not is_scope_cancelled():
-                self.error = KilledError(self.path, "its task was cancelled from outside")
+            self._fail(error)
+        except BaseException as error:  # a cancellation of any kind, or the end of the program
+            self._fail(self._killed().with_traceback(error.__traceback__))
             raise
         finally:
             self.state = "stopping"
-            if actor is not None:
-                await self._wind_down(actor)
+            if self._actor is not None:
+                await self._wind_down(self._actor)
 
     async def _serve(self, actor: Actor) -> None:
         while True:
@@ -172,21 +207,18 @@ class Cell:
                 case Stop():
                     self.mailbox.remove(envelope)
                     return
-                case StatusRequest() if envelope.reply is not None:
-                    envelope.reply.resolve(actor.status())
+                case TaskCrashed(error):
                     self.mailbox.remove(envelope)
-                case TaskFailedError() as failure:
+                    raise error
+                case _ if envelope.is_void:
                     self.mailbox.remove(envelope)
-                    raise failure
                 case _:
                     await self._handle(actor, envelope)
 
     async def _handle(self, actor: Actor, envelope: Envelope) -> None:
-        if envelope.is_void:
-            self.mailbox.remove(envelope)
-            return
+        message = envelope.message
         try:
-            value = await actor.receive(envelope.message)
+            value = actor.status() if isinstance(message, StatusRequest) else await actor.receive(message)
         except Exception as error:  # an asker's question, or the end of this incarnation
             self.mailbox.remove(envelope)
             if envelope.reply is None:
@@ -203,53 +235,38 @@ class Cell:
                 await actor.wind_down()
             except Exception as error:  # reported; stopping goes on
                 self.report(StopHookFailed, error)
+            except anyio.get_cancelled_exc_class() as cancelled:  # natively, since no scope reaches in here
+                killed = self._killed().with_traceback(cancelled.__traceback__)
+                self._fail(killed)
+                self.report(StopHookFailed, killed)
 
-    def run_task(
-        self,
-        work: Callable[[], Awaitable[Any]],
-        done: Callable[[Any], Any] | None,
-        failed: Callable[[Exception], Any] | None,
-    ) -> OwnedTask:
-        task = OwnedTask()
-
-        def post(value: Any) -> Envelope | None:
-            if done is None:
-                return None
-            envelope = Envelope(done(value), is_own=True)
-            self.mailbox.put(envelope)
-            return envelope
-
-        def fail(error: Exception) -> Envelope:
-            if failed is not None:
-                envelope = Envelope(failed(error), is_own=True)
-                self.mailbox.put(envelope)
-                return envelope
-            failure = TaskFailedError(self.path)
-            failure.__cause__ = error
-            envelope = Envelope(failure, is_own=True)
-            self.mailbox.put_control(envelope)
-            return envelope
-
-        assert self._tasks is not None, "tasks can be started from on_start on, not in the constructor"
-        self._tasks.start_soon(task.run, work, post, fail, name=f"{self.path} task")
-        return task
-
-    def start_soon(self, work: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        """Run a child in this incarnation's task group."""
-        assert self._tasks is not None
-        self._tasks.start_soon(work, *args)
-
-    def tell_watchers(self, *, is_restarting: bool) -> None:
-        down = Down(self.ref, self.error, is_restarting)
-        for ref in self.watchers:
-            ref._cell.notify(down)
-
-    def close(self) -> None:
-        """The actor will not live again: refuse messages, tell the watchers."""
+    def _end(self) -> None:
+        if self._scope.cancel_called:
+            self._fail(self._killed())
+        for cell in self._below():  # none, unless the supervisor's stopping was itself cut off
+            cell.close()
+        self._actor = self._tasks = None
+        for other in self._watched:
+            del other.watchers[self]
+        self._watched.clear()
+        for message in self.mailbox.drop_own():
+            if isinstance(message, TaskCrashed):
+                self.report_task_failure(message.error)
         self.state = "stopped" if self.error is None else "failed"
-        dropped = self.mailbox.close()
-        if dropped:
-            self.report(MessagesDropped, dropped)
-        self.gone.set()
-        self.tell_watchers(is_restarting=False)
-        self.watchers.clear()
+        self.report(Ended, self.error)
+        self.ended.set()
+        self.started.set()
+
+    def _fail(self, error: Exception) -> None:
+        """Record why the incarnation ends; what comes after the first reason is its consequence."""
+        if self.error is None:
+            self.error = error
+
+    def _killed(self) -> KilledError:
+        return KilledError(self.path, self._kill_reason or "its task was cancelled from outside")
+
+    def _below(self) -> "list[Cell]":
+        return self._actor.children() if self._actor is not None else []
+
+    def _notify(self, message: Any) -> None:
+        self.mailbox.put_control(Envelope(message, is_own=True))

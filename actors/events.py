@@ -28,7 +28,10 @@ class Ended(Event):
 
 @dataclass(frozen=True, slots=True)
 class Restarting(Event):
-    """The supervisor starts the child again after ``error`` (None: it had ended cleanly)."""
+    """The supervisor starts the child again because of ``error``, its own or that of the sibling that took it along.
+
+    None after a clean end.
+    """
 
     error: Exception | None
 
@@ -38,6 +41,22 @@ class StopHookFailed(Event):
     """``on_stop`` raised, or was cut off at its limit; stopping went on."""
 
     error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed(Event):
+    """An owned task raised when it could no longer end its actor: after its ``cancel()``, or while the actor ended."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAbandoned(Event):
+    """An owned task ignored its cancellation for ``after_s`` seconds and was left behind; it may still run."""
+
+    task: str
+    """The qualified name of its coroutine function."""
+    after_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +74,23 @@ class MessagesDropped(Event):
 
 
 Observer = Callable[[Event], None]
-"""Called at once, in the task of the actor concerned; must not block or raise."""
+"""Called at once, in the task of the actor concerned; must not block. What it raises is logged, and changes nothing."""
+
+
+def observe(observer: Observer, event: Event) -> None:
+    """Show ``event`` to ``observer``, whose own failure must not end what it observes."""
+    try:
+        observer(event)
+    except Exception as error:
+        _log.error("%s observer failed at %s", event.path, type(event).__name__, exc_info=error)
 
 
 def log_event(event: Event) -> None:
     """Observe through the standard library's logger ``actors``: failures with their traceback, the rest at debug."""
     match event:
-        case Ended(error=Exception() as error) | StopHookFailed(error=error):
+        case Ended(error=Exception() as error) | StopHookFailed(error=error) | TaskFailed(error=error):
             _log.error("%s %s", event.path, type(event).__name__, exc_info=error)
-        case GraceExceeded() | MessagesDropped():
+        case GraceExceeded() | MessagesDropped() | TaskAbandoned():
             _log.warning("%s", event)
         case _:
             _log.debug("%s", event)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import anyio
 
@@ -11,6 +11,15 @@ from actors.mailbox import Envelope, Reply
 
 if TYPE_CHECKING:
     from actors.cell import Cell
+
+
+T = TypeVar("T")
+
+
+class Question(Generic[T]):
+    """Optional base of a message that is asked: names the type of its answer, which ``ask`` then returns."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class Node:
     name: str
     state: str
     mailbox: int
-    """Messages waiting."""
+    """Messages waiting, with the one in hand."""
     restarts: int
     children: tuple["Node", ...] = ()
 
@@ -83,7 +92,7 @@ class Ref:
         """False once the actor has ended for good."""
         return not self._cell.mailbox.closed
 
-    def tell(self, message: Any) -> bool:
+    def tell(self, message: object) -> bool:
         """Send ``message`` without waiting.
 
         Returns:
@@ -94,7 +103,13 @@ class Ref:
         """
         return self._cell.mailbox.put(Envelope(message))
 
-    async def ask(self, message: Any, *, timeout_s: float) -> Any:
+    @overload
+    async def ask(self, message: Question[T], *, timeout_s: float) -> T: ...
+
+    @overload
+    async def ask(self, message: object, *, timeout_s: float) -> Any: ...
+
+    async def ask(self, message: object, *, timeout_s: float) -> Any:
         """Send ``message`` and wait for what the actor's ``on_message`` returns.
 
         Raises:
@@ -122,7 +137,11 @@ class Ref:
         return status
 
     def stop(self) -> None:
-        """Ask the actor to stop after the message in hand; its supervisor then applies its restart policy."""
+        """Ask the actor to stop after the message in hand; its supervisor then applies its restart policy.
+
+        Asked of the running incarnation, or of the next one if none runs. An incarnation that fails first takes the
+        request with it.
+        """
         self._cell.stop_nowait()
 
     def tree(self) -> Node:
@@ -134,11 +153,9 @@ class Ref:
         await self._cell.gone.wait()
 
     async def _answer(self, reply: Reply, timeout_s: float, what: str) -> Any:
-        with anyio.move_on_after(timeout_s) as scope:
+        with anyio.move_on_after(timeout_s):
             return await reply.wait()
-        if scope.cancelled_caught:
-            raise AskTimeoutError(self.name, timeout_s, what)
-        raise AssertionError
+        raise AskTimeoutError(self.name, timeout_s, what)
 
     def __repr__(self) -> str:
         return f"<Ref {self.path} {self._cell.state}>"

@@ -8,12 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-
 from actors.actor import Actor
 from actors.cell import Cell
 from actors.errors import RestartLimitError
-from actors.events import GraceExceeded, Restarting
+from actors.events import Restarting
 from actors.mailbox import Envelope
 from actors.ref import Ref
 from actors.restart import Intensity, Restart, Strategy, affected, wants_restart
@@ -29,9 +27,9 @@ class Child:
     """Makes the actor anew for each incarnation."""
     restart: Restart = Restart.PERMANENT
     grace_s: float = 5.0
-    """How long it may take to stop, in seconds, before it is cancelled. Source: 5 s, as in Erlang/OTP.
+    """How long it may take to stop, in seconds, before it is cancelled; then only ``on_stop`` still runs, to its limit.
 
-    For a supervisor, allow for all of its children, one after the other.
+    For a supervisor, allow for all of its children, one after the other. Source: 5 s, as in Erlang/OTP.
     """
 
 
@@ -40,21 +38,23 @@ class ChildEnded:
     """Control: an incarnation of a child has ended by itself."""
 
     name: str
-    incarnation: int
+    launch: int
 
 
 @dataclass(slots=True)
 class _Slot:
     child: Child
     cell: Cell
-    incarnation: int = 0
+    launch: int = 0
+    """Which launch of this supervisor's is running; 0 while its end is not news."""
 
 
 class Supervisor(Actor):
     """Keeps its children alive.
 
     Give the fixed children to the constructor; add and remove others with ``start_child`` and ``stop_child`` from
-    ``on_start`` or ``on_message``. Override the class attributes to choose the rules.
+    ``on_start`` or ``on_message``, never from a task. Override the class attributes to choose the rules. A child keeps
+    its ref and its waiting messages when it is restarted; a supervisor that is restarted begins with new children.
     """
 
     strategy = Strategy.ONE_FOR_ONE
@@ -64,6 +64,7 @@ class Supervisor(Actor):
         self._first_children = tuple(children)
         self._slots: dict[str, _Slot] = {}
         self._restarted_at: list[float] = []
+        self._launches = 0
 
     async def on_start(self) -> None:
         """Start the fixed children in order; if one cannot start, the supervisor has failed."""
@@ -75,13 +76,18 @@ class Supervisor(Actor):
 
         Raises:
             ValueError: a child of that name is there.
-            Exception: whatever ``on_start`` raised; a temporary child is then gone, any other is restarted by rule.
+            Exception: whatever ``on_start`` raised, or ``KilledError``; a temporary child is then gone, any other is
+                restarted by rule.
         """
         if child.name in self._slots:
-            raise ValueError(f"cannot start {child.name!r} under {self.ref.path!r}: expected a new name, found it taken")
+            raise ValueError(
+                f"cannot start {child.name!r} under {self.ref.path!r}: expected a new name, found it taken"
+            )
         slot = self._slots[child.name] = _Slot(child, self._cell.new(child.make, child.name))
         await self._launch(slot)
-        if slot.cell.ended.is_set() and slot.cell.error is not None:
+        if slot.cell.error is not None and not slot.cell.has_started:
+            if not wants_restart(child.restart, failed=True):
+                self._forget(slot)
             raise slot.cell.error
         return slot.cell.ref
 
@@ -106,15 +112,18 @@ class Supervisor(Actor):
         return await super().receive(message)
 
     async def wind_down(self) -> None:
-        for slot in reversed(list(self._slots.values())):
-            await self._stop(slot)
-            self._forget(slot)
-        await super().wind_down()
+        try:
+            for slot in reversed(list(self._slots.values())):
+                await self._stop(slot)
+                self._forget(slot)
+        finally:
+            await super().wind_down()
 
     async def _launch(self, slot: _Slot) -> None:
-        slot.incarnation += 1
-        slot.cell.started, slot.cell.ended = anyio.Event(), anyio.Event()
-        self._cell.start_soon(self._watch, slot.cell, ChildEnded(slot.child.name, slot.incarnation))
+        self._launches += 1
+        slot.launch = self._launches
+        slot.cell.prepare()
+        self._cell.start_soon(self._watch, slot.cell, ChildEnded(slot.child.name, slot.launch))
         await slot.cell.started.wait()
 
     async def _watch(self, cell: Cell, ended: ChildEnded) -> None:
@@ -122,15 +131,8 @@ class Supervisor(Actor):
         self._cell.mailbox.put_control(Envelope(ended, is_own=True))
 
     async def _stop(self, slot: _Slot) -> None:
-        cell, grace_s = slot.cell, slot.child.grace_s
-        slot.incarnation += 1  # its end is awaited here: a ChildEnded of it is stale
-        cell.stop_nowait()
-        with anyio.move_on_after(grace_s):
-            await cell.ended.wait()
-        if not cell.ended.is_set():
-            cell.report(GraceExceeded, grace_s)
-            cell.kill(f"it did not stop within its grace of {grace_s:g} s")
-            await cell.ended.wait()
+        slot.launch = 0
+        await slot.cell.stop(slot.child.grace_s)
 
     def _forget(self, slot: _Slot) -> None:
         self._slots.pop(slot.child.name, None)
@@ -138,19 +140,20 @@ class Supervisor(Actor):
 
     async def _child_ended(self, ended: ChildEnded) -> None:
         slot = self._slots.get(ended.name)
-        if slot is None or slot.incarnation != ended.incarnation:
+        if slot is None or slot.launch != ended.launch:
             return
         error = slot.cell.error
         if not wants_restart(slot.child.restart, failed=error is not None):
             self._forget(slot)
             return
         self._count_restart(ended.name, error)
-        names = affected(self.strategy, list(self._slots), ended.name)
-        for name in reversed(names):
-            if name != ended.name:
-                await self._stop(self._slots[name])
-        for name in names:
-            await self._restart(self._slots[name], error)
+        slots = [self._slots[name] for name in affected(self.strategy, list(self._slots), ended.name)]
+        for other in reversed(slots):
+            await self._stop(other)
+            if not wants_restart(other.child.restart, failed=True):
+                self._forget(other)
+                slots.remove(other)
+        await self._restart(slots, error)
 
     def _count_restart(self, name: str, error: Exception | None) -> None:
         now = self.clock.monotonic()
@@ -160,8 +163,11 @@ class Supervisor(Actor):
         recent = [at for at in self._restarted_at if now - at <= self.intensity.within_s]
         self._restarted_at = [*recent, now]
 
-    async def _restart(self, slot: _Slot, error: Exception | None) -> None:
-        slot.cell.restarts += 1
-        slot.cell.report(Restarting, error)
-        slot.cell.tell_watchers(is_restarting=True)
-        await self._launch(slot)
+    async def _restart(self, slots: Sequence[_Slot], error: Exception | None) -> None:
+        for slot in slots:
+            slot.cell.restarts += 1
+            slot.cell.report(Restarting, error)
+            slot.cell.tell_watchers(is_restarting=True)
+            await self._launch(slot)
+            if not slot.cell.has_started:
+                return  # the rest waits for it: its end is the next message

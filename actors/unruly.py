@@ -1,0 +1,59 @@
+"""Work that may ignore its cancellation, run so that it can be left behind.
+
+A task group waits for every task of its own, so one coroutine that catches everything and goes on would keep a whole
+tree from stopping; and a cancel scope would cancel it again on each turn of the event loop, which then spins. Here such
+work gets an asyncio task of its own, which is cancelled once and abandoned when it does not end in time. Trio has no
+way to abandon a task: there the work is awaited as it is.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import sniffio
+
+T = TypeVar("T")
+
+_alive: set[asyncio.Task[object]] = set()
+"""Keeps abandoned tasks from being collected while they run; never iterated."""
+
+
+async def run_unruly(work: Callable[[], Awaitable[T]], *, abandon_s: float, on_abandon: Callable[[], None]) -> T:
+    """Await ``work``; when cancelled, wait for it to end for ``abandon_s`` seconds at most, then leave it behind.
+
+    Args:
+        work: a coroutine function.
+        abandon_s: how long it may take to end after its cancellation, in seconds of the event loop.
+        on_abandon: called when it is left behind.
+
+    Raises:
+        Exception: whatever ``work`` raised, also while it was cleaning up after its cancellation.
+    """
+    if sniffio.current_async_library() != "asyncio":
+        return await work()
+    task = asyncio.get_running_loop().create_task(_await(work))
+    _alive.add(task)
+    task.add_done_callback(_forget)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.move_on_after(abandon_s, shield=True):
+            await asyncio.wait([task])
+        if not task.done():
+            on_abandon()
+        elif not task.cancelled() and (error := task.exception()) is not None:
+            raise error from None
+        raise
+    return task.result()
+
+
+async def _await(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    _alive.discard(task)
+    if not task.cancelled():
+        task.exception()  # an abandoned task's failure has no one to go to: mark it as seen
