@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -220,3 +222,20 @@ def test_traceback_is_printed_at_debug_only(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().err
     assert "KeyError: 'a'\nerror: unexpected KeyError: 'a'; set log.level" in shown
     assert shown.splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_process_exits_with_128_plus_the_second_signal(number: int, code: int) -> None:
+    """At once, so without running what is left of the program."""
+    program = f"""
+import os
+from kcl_py.cli.signals import Signals
+with Signals():
+    os.kill(os.getpid(), {int(number)})
+    print("still here", flush=True)
+    os.kill(os.getpid(), {int(number)})
+    print("not any more", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout) == (code, "still here\n")
+    assert done.stderr.startswith("error: stopped at once by a second SIG")
