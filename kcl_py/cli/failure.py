@@ -3,6 +3,7 @@
 import sys
 import traceback
 
+from actors.errors import ActorError
 from kcl_py.errors import AwsSetupError, ConfigError, KclError, ProcessorError
 from kcl_py.log import shows_tracebacks
 
@@ -46,6 +47,8 @@ def first_cause(error: BaseException) -> BaseException:
 def sentence(error: BaseException) -> str:
     """Return the error on one line; one that is not ours is a fault of the program, and named as such."""
     text = " ".join(str(error).split())
-    if isinstance(error, KclError):
+    if isinstance(error, ActorError) and error.__cause__ is not None:  # a supervisor gave up: what matters is why
+        return f"{text}: {sentence(error.__cause__)}"
+    if isinstance(error, KclError | ActorError):
         return text
     return f"unexpected {type(error).__name__}: {text}; set log.level to debug to see where it comes from"

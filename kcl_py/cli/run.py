@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import anyio
 
@@ -43,8 +43,7 @@ def run_command(file: Path) -> int:
         processor = load_class(config.processor, file)
         from kcl_py.tree.stream import Stream
 
-        opening: Any = partial(Stream, config, processor=processor)
-        return anyio.run(partial(work, opening, config, signals))
+        return anyio.run(work, partial(Stream, config, processor=processor), config, signals)
 
 
 async def work(opening: Opening, config: Config, signals: Signals) -> int:

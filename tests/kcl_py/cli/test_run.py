@@ -12,6 +12,7 @@ from typing import Self
 import anyio
 import pytest
 
+from actors.errors import RestartLimitError
 from kcl_py import errors, log
 from kcl_py.cli.failure import exit_code, fail
 from kcl_py.cli.run import work
@@ -210,6 +211,16 @@ def test_failure_is_one_line_even_out_of_nested_groups(capsys: pytest.CaptureFix
     error = ExceptionGroup("x", [ValueError("no"), ExceptionGroup("y", [errors.EndpointError("two\nlines")])])
     assert fail(error) == 3
     assert capsys.readouterr().err == "error: two lines\n"
+
+
+def test_supervisor_that_gave_up_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own error alone would only count restarts."""
+    error = RestartLimitError("stream", "coordinator", 3, 30)
+    error.__cause__ = KeyError("a")
+    assert fail(error) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "'coordinator'" in line
+    assert "unexpected KeyError: 'a'" in line
 
 
 def test_traceback_is_printed_at_debug_only(capsys: pytest.CaptureFixture[str]) -> None:
