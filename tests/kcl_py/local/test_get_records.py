@@ -37,10 +37,11 @@ def test_a_page_holds_at_most_ten_thousand_records() -> None:
 
 
 def test_a_page_holds_at_most_ten_mebibytes_with_keys() -> None:
-    """Ten records of 1 MiB fill a page; the eleventh comes with the next."""
+    """Ten records of 1 MiB fill a page; the smallest eleventh comes with the next."""
     world = World()
-    for _ in range(11):
+    for _ in range(10):
         world.put(b"x" * (1024 * 1024 - 1))
+    world.put(b"")
     first = world.get(world.iterator())
     assert (len(first["Records"]), first["MillisBehindLatest"] > 0) == (10, True)
     assert len(world.get(first["NextShardIterator"])["Records"]) == 1
@@ -190,6 +191,19 @@ def test_a_sequence_number_that_the_shard_never_gave_is_refused() -> None:
             with pytest.raises(ModelError) as error:
                 world.iterator(lower, kind, StartingSequenceNumber=stranger)
             assert refusal(error) == "InvalidArgumentException"
+
+
+def test_a_sequence_number_of_an_earlier_stream_of_the_name_is_refused() -> None:
+    """It names a shard and a place that exist, in another stream."""
+    world = World()
+    number = world.put()["SequenceNumber"]
+    world.call("DeleteStream", StreamName="s")
+    world.clock.now_s += 1
+    world.model.add_stream("s", 1)
+    world.put()
+    with pytest.raises(ModelError) as error:
+        world.iterator(kind="AFTER_SEQUENCE_NUMBER", StartingSequenceNumber=number)
+    assert refusal(error) == "InvalidArgumentException"
 
 
 def test_at_timestamp_begins_with_the_first_record_at_or_after_it() -> None:

@@ -110,6 +110,13 @@ def test_the_trim_horizon_moves_on_with_the_retention() -> None:
     assert ids(world.shards("AT_TRIM_HORIZON")) == [1, 2]
 
 
+def test_the_trim_horizon_has_one_generation_even_if_the_next_came_in_the_same_instant() -> None:
+    """A first sync that starts there must not begin with a child."""
+    world = World(delay_s=0.0)
+    world.split("shardId-000000000000")
+    assert ids(world.shards("AT_TRIM_HORIZON")) == [0]
+
+
 @pytest.mark.parametrize(
     "wanted",
     [{"Type": "AFTER_SHARD_ID"}, {"Type": "AT_TIMESTAMP"}, {"Type": "AT_LATEST", "Timestamp": 1.0}],

@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Barrier, Event
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +35,17 @@ def send(url: str, method: str, path: str, body: bytes = b"", **headers: str) ->
         )
     finally:
         connection.close()
+
+
+@contextmanager
+def switching_often() -> Iterator[None]:
+    """Let threads interleave at nearly every step, so that what can race does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_a_stream_lives_its_life_over_http() -> None:
@@ -75,8 +89,8 @@ def test_boto3_reads_a_split_shard_to_its_end_in_either_shape(end_shape: EndShap
     assert (sizes, len(page["ChildShards"])) == (pages, 2)
 
 
-def test_boto3s_paginator_lists_every_shard_once() -> None:
-    """It sends the token alone only if told to; our pages take no name beside it, as AWS's."""
+def test_boto3_lists_every_shard_once_by_tokens_alone() -> None:
+    """A token beside the stream's name is refused, as on AWS."""
     world, listed = World(5), []
     with serving(world) as url, boto("kinesis", url) as client:
         page = client.list_shards(StreamName="s", MaxResults=2)
@@ -185,7 +199,7 @@ def test_of_eight_threads_racing_on_one_row_exactly_one_wins_each_round() -> Non
                 return False
             return True
 
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(threads) as pool, switching_often():
             won = list(pool.map(race, range(threads)))
     assert [sum(by_thread) for by_thread in zip(*won, strict=True)] == [1] * rounds
 

@@ -8,7 +8,7 @@ import boto3  # type: ignore[import-untyped]
 from anyio.from_thread import start_blocking_portal
 
 from kcl_py.local.dynamodb import Handler, MotoDynamoDB
-from kcl_py.local.model import EndShape, Kinesis
+from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from kcl_py.records import Record
 
@@ -34,11 +34,9 @@ class StillClock:
 class World:
     """One stream ``s``, ACTIVE, with ``shards`` shards."""
 
-    def __init__(
-        self, shards: int = 1, *, end_shape: EndShape = EndShape.WITH_LAST, limit_writes: bool = False
-    ) -> None:
+    def __init__(self, shards: int = 1, *, delay_s: float = DELAY_S, **more: Any) -> None:
         self.clock = StillClock()
-        self.model = Kinesis(self.clock, delay_s=DELAY_S, end_shape=end_shape, limit_writes=limit_writes)
+        self.model = Kinesis(self.clock, delay_s=delay_s, **more)
         self.model.add_stream("s", shards)
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
