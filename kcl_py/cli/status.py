@@ -46,12 +46,10 @@ async def read_status(store: "LeaseStore", config: "Config", *, now_s: float) ->
         workers = await _workers(store)
     except MissingError as error:
         raise LeaseTableError(
-            f"{what}: expected the table of a worker that has run, found none; check app, leases.table and aws.region"
+            f"{what}: expected the table of a worker that has run, found none; check app, leases.table and the region"
         ) from error
-    except AwsSetupError:
-        raise
     except RequestError as error:
-        raise AwsSetupError(f"{what}: {error}") from error
+        raise AwsSetupError(f"{what}: {error.code}" + (f": {error.detail}" if error.detail else "")) from error
     for fault in scan.malformed:
         structlog.get_logger().warning("kcl_py.lease.malformed", fault=fault)
     return report(config, scan.rows, workers, now_s)

@@ -131,7 +131,7 @@ class Store:
     ("fault", "raised", "sentence"),
     [
         (MissingError("Scan", "demo", "X"), LeaseTableError, "expected the table of a worker that has run, found none"),
-        (RequestError("Scan", "demo", "Y"), AwsSetupError, "cannot Scan on 'demo': Y"),
+        (RequestError("Scan", "demo", "Y", "no"), AwsSetupError, "'demo': Y: no"),
     ],
 )
 async def test_lease_table_that_cannot_be_read_is_a_setup_error(
