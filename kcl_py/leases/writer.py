@@ -80,11 +80,11 @@ class Writer:
                 found = await self._store.read(write.key)
             except MissingError:
                 raise
-            except RequestError as error:
-                failure = error
+            except RequestError as again:
+                failure = again
                 await self._clock.sleep(READ_PAUSE_S)
             else:
                 outcome = decide(write, found)
-                error = None if isinstance(failure, ConditionFailedError) else failure
-                return Settled(write, outcome, found, sent_at, by_read=True, error=error)
+                told = None if isinstance(failure, ConditionFailedError) else failure
+                return Settled(write, outcome, found, sent_at, by_read=True, error=told)
         return Settled(write, "unknown", None, sent_at, error=failure)

@@ -1,0 +1,66 @@
+"""Records read ahead and not handed over yet, cut into batches without touching a single record in Python.
+
+Pure. Order is that of the shard; what was received before is dropped by position, not by count.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import attrgetter
+
+from kcl_py.records import Record, SequenceNumber
+
+_data = attrgetter("data")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Records for one batch, and what they came with."""
+
+    records: list[Record]
+    size_bytes: int
+    lag_ms: int
+
+
+def payload_bytes(records: list[Record]) -> int:
+    """Add up the payloads."""
+    return sum(map(len, map(_data, records)))
+
+
+def after(records: list[Record], position: SequenceNumber | None) -> list[Record]:
+    """Leave out the records at or before ``position``; they are in order."""
+    if position is None or records[0].position > position:
+        return records
+    return records[bisect_right(records, position, key=lambda record: record.position) :]
+
+
+class Buffer:
+    """What one shard has read ahead."""
+
+    def __init__(self) -> None:
+        self._cuts: deque[Cut] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._cuts)
+
+    def add(self, records: list[Record], *, size_bytes: int, lag_ms: int) -> None:
+        self._cuts.append(Cut(records, size_bytes, lag_ms))
+
+    def clear(self) -> None:
+        self._cuts.clear()
+
+    def take(self, *, max_records: int, max_bytes: int) -> Cut:
+        """Take out the next batch: at least one record, at most ``max_records``, and no more bytes than
+        ``max_bytes`` unless the first record alone has more.
+        """
+        first = self._cuts.popleft()
+        if len(first.records) <= max_records and first.size_bytes <= max_bytes:
+            return first
+        sizes = list(accumulate(map(len, map(_data, first.records[:max_records]))))
+        count = max(1, bisect_right(sizes, max_bytes))
+        if count >= len(first.records):
+            return first
+        size_bytes = sizes[count - 1]
+        self._cuts.appendleft(Cut(first.records[count:], max(first.size_bytes - size_bytes, 0), first.lag_ms))
+        return Cut(first.records[:count], size_bytes, first.lag_ms)

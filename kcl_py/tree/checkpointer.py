@@ -1,0 +1,79 @@
+"""The checkpointer that hooks receive: says what is finished, and has the Lease store it."""
+
+import anyio
+
+from actors import Clock, Ref
+from kcl_py.delivery.ledger import Ledger
+from kcl_py.errors import CheckpointFailedError, LeaseLostError, PositionError
+from kcl_py.leases.fence import Fence
+from kcl_py.records import Record, RecordBatch, SequenceNumber
+from kcl_py.tree.messages import Answer, Checkpoint, CheckpointOutcome
+
+
+class ShardCheckpointer:
+    """The checkpointer of one ownership.
+
+    Args:
+        shard_id: the shard, to recognise batches of another one.
+        ledger: what was handed over and what is finished.
+        fence: whether this worker still holds the lease.
+        lease: the only writer of the row.
+        clock: of the worker.
+        timeout_s: how long storing may take, in seconds.
+    """
+
+    def __init__(
+        self, shard_id: str, *, ledger: Ledger, fence: Fence, lease: Ref, clock: Clock, timeout_s: float
+    ) -> None:
+        self._shard_id, self._ledger, self._fence = shard_id, ledger, fence
+        self._lease, self._clock, self._timeout_s = lease, clock, timeout_s
+        self._stored: SequenceNumber | None = ledger.prefix
+
+    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        """Store the end of the finished records, or that everything up to ``at`` is finished."""
+        tenure = self._fence.tenure
+        if tenure is None or self._fence.is_over(self._clock.monotonic()):
+            raise self._lost()
+        if at is not None:
+            self._ledger.finish_to(self._position_of(at))
+        position = self._ledger.prefix
+        if position is None or (self._stored is not None and position <= self._stored):
+            return
+        answer = Answer()
+        self._lease.tell(Checkpoint(tenure.token, position, answer))
+        with anyio.move_on_after(self._timeout_s):
+            await answer.arrived.wait()
+        match answer.outcome:
+            case CheckpointOutcome.STORED:
+                self._stored = position
+            case CheckpointOutcome.LOST:
+                raise self._lost()
+            case _:
+                raise CheckpointFailedError(
+                    f"cannot store checkpoint {position} of {self._shard_id!r}: expected an acknowledgement within "
+                    f"{self._timeout_s:g} s, found none; the lease is still held, calling again may help"
+                )
+
+    def _position_of(self, at: Record | RecordBatch) -> SequenceNumber:
+        if isinstance(at, RecordBatch):
+            if at.shard_id != self._shard_id:
+                raise PositionError(
+                    f"cannot checkpoint a batch of {at.shard_id!r}: expected one of {self._shard_id!r}; "
+                    "use the checkpointer that came with it"
+                )
+            position = at.last
+        else:
+            position = at.position
+        delivered = self._ledger.delivered
+        if delivered is None or position > delivered:
+            raise PositionError(
+                f"cannot checkpoint {position} of {self._shard_id!r}: expected a position that was handed over, "
+                f"found one beyond {delivered}"
+            )
+        return position
+
+    def _lost(self) -> LeaseLostError:
+        return LeaseLostError(
+            f"cannot checkpoint {self._shard_id!r}: expected to hold its lease, found the ownership over; "
+            "another worker continues from the stored checkpoint"
+        )

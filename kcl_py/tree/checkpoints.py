@@ -1,0 +1,76 @@
+"""Which position a Lease stores, and when: the finished prefix as configured, and what the processor asks for. Pure.
+
+Instants are monotonic seconds. A position is written only once it is finished, and answers are given only when stored.
+"""
+
+from kcl_py.config import Checkpoint as Options
+from kcl_py.records import SequenceNumber
+from kcl_py.tree.messages import Checkpoint, CheckpointOutcome, Progress
+
+
+class Checkpoints:
+    """The checkpoints of one ownership."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._asked: list[Checkpoint] = []
+        self._stored: SequenceNumber | None = None
+        self._stored_at = float("-inf")
+        self._stored_records = 0
+        self.progress: Progress | None = None
+
+    def is_pressing(self, now: float) -> bool:
+        """Whether progress is to be stored now, without waiting for the next heartbeat."""
+        options, progress = self._options, self.progress
+        if options.mode == "manual" or progress is None or progress.prefix in (None, self._stored):
+            return False
+        return self._are_many(progress) or (options.interval_s is not None and not self._is_early(now))
+
+    def due(self, now: float) -> SequenceNumber | None:
+        """The position that a heartbeat at ``now`` stores."""
+        if self._options.mode == "manual" or self.progress is None:
+            return None
+        if self._is_early(now) and not self._are_many(self.progress):
+            return None
+        return self.progress.prefix
+
+    def final(self, prefix: SequenceNumber | None) -> SequenceNumber | None:
+        """The position that the last write of an ownership stores, given the finished prefix."""
+        return prefix if self._options.mode == "auto" else None
+
+    def ask(self, checkpoint: Checkpoint) -> None:
+        """Queue what the processor asks for."""
+        if self._stored is not None and checkpoint.position <= self._stored:
+            checkpoint.answer.resolve(CheckpointOutcome.STORED)
+        else:
+            self._asked.append(checkpoint)
+
+    def asked(self) -> SequenceNumber | None:
+        """The newest position that the processor waits for."""
+        return max((each.position for each in self._asked), default=None)
+
+    def note_stored(self, position: SequenceNumber | None, now: float) -> bool:
+        """Note what the row holds after an acknowledged write; True if that is news."""
+        if position is None or position == self._stored:
+            return False
+        self._stored, self._stored_at = position, now
+        if self.progress is not None:
+            self._stored_records = self.progress.records
+        for each in self._asked:
+            if each.position <= position:
+                each.answer.resolve(CheckpointOutcome.STORED)
+        self._asked = [each for each in self._asked if each.answer.outcome is None]
+        return True
+
+    def refuse(self) -> None:
+        """Nothing can be stored any more."""
+        for each in self._asked:
+            each.answer.resolve(CheckpointOutcome.LOST)
+        self._asked.clear()
+
+    def _is_early(self, now: float) -> bool:
+        return self._options.interval_s is not None and now - self._stored_at < self._options.interval_s
+
+    def _are_many(self, progress: Progress) -> bool:
+        records = self._options.records
+        return records is not None and progress.records - self._stored_records >= records

@@ -1,0 +1,60 @@
+"""What the Coordinator knows of one Shard that runs on this worker, and of those that failed. Pure."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from actors import Ref
+
+FAILURES = 5
+"""How often a Shard is opened again before its shard is released with a fault, for others to try."""
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+HEALTHY_S = 60.0
+"""A Shard that has run this long has its earlier failures forgiven."""
+
+
+class Phase(StrEnum):
+    """How far a Shard is."""
+
+    OPENING = "opening"
+    AWAITING = "awaiting"
+    HELD = "held"
+    CLOSING = "closing"
+
+
+@dataclass(slots=True)
+class Holding:
+    """One Shard that runs."""
+
+    opened_at: float
+    phase: Phase = Phase.OPENING
+    is_pull: bool = False
+    lease: Ref | None = None
+
+
+@dataclass(slots=True)
+class Setbacks:
+    """Which shards this worker leaves alone for a while, because opening them did not work."""
+
+    _failures: dict[str, int] = field(default_factory=dict)
+    _not_before: dict[str, float] = field(default_factory=dict)
+
+    def allows(self, key: str, now: float) -> bool:
+        """Whether the shard may be opened at ``now``."""
+        return now >= self._not_before.get(key, now)
+
+    def pause(self, key: str, until_at: float) -> None:
+        """Leave the shard alone until then."""
+        self._not_before[key] = until_at
+
+    def failed(self, key: str, *, ran_s: float, now: float) -> bool:
+        """Note that a Shard died after ``ran_s`` seconds; True if it has now failed too often."""
+        count = 1 if ran_s >= HEALTHY_S else self._failures.get(key, 0) + 1
+        self._failures[key] = count
+        self.pause(key, now + min(FIRST_PAUSE_S * 2 ** (count - 1), LONGEST_PAUSE_S))
+        return count >= FAILURES
+
+    def forget(self, key: str) -> None:
+        """The shard has ended or is another worker's."""
+        self._failures.pop(key, None)
+        self._not_before.pop(key, None)

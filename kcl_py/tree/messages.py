@@ -1,0 +1,372 @@
+"""What the actors of the tree say to each other: the table of the lease protocol, section 10.
+
+Commands are imperative, events past tense. All frozen; nothing is asked, so nobody waits for an answer. ``until_at``
+and other instants are monotonic seconds of the worker's clock.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import anyio
+
+from actors import Ref
+from kcl_py.leases.fence import Fence
+from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
+from kcl_py.leases.store import Scan
+from kcl_py.records import Record, SequenceNumber
+from kcl_py.sources.source import Listing, Position, ShardInfo
+
+
+class How(StrEnum):
+    """How a row is to be taken; the values are the ``why`` of ``kcl_py.lease.taken``."""
+
+    FREE = "free"
+    EXPIRED = "expired"
+    OWN = "own"
+    """It names this very worker, and no Lease of it runs."""
+    HANDOFF = "handoff"
+    """Pulled from its holder, who goes on until it has drained."""
+    AWAIT = "await"
+    """A pull of this worker is already in the row."""
+
+
+class Why(StrEnum):
+    """Why a Pipeline drains."""
+
+    HANDOFF = "handoff"
+    STOP = "stop"
+
+
+# --- Coordinator and ShardSupervisor -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShard:
+    """Coordinator → ShardSupervisor: run a Shard that takes this row."""
+
+    row: LeaseRow
+    how: How
+    coordinator: Ref
+    fault: str | None = None
+    """Set to let go of the shard at once, with this sentence in its row: nobody here can run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseShard:
+    """Coordinator → ShardSupervisor: the Shard has nothing left to do; stop it."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Coordinator → ShardSupervisor: tell me what runs; I have been restarted."""
+
+    coordinator: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRuns:
+    """ShardSupervisor → Coordinator: this Shard runs, and this is its Lease."""
+
+    key: str
+    shard: Ref
+    lease: Ref
+
+
+# --- the Coordinator's own tasks ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The worker table was read."""
+
+    begun_at: float
+    ended_at: float
+    rows: tuple[WorkerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The lease table was read."""
+
+    begun_at: float
+    ended_at: float
+    scan: Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """One row was read again, consistently; None if it is gone."""
+
+    begun_at: float
+    ended_at: float
+    key: str
+    row: LeaseRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The shards of the stream were listed, completely."""
+
+    listing: Listing
+
+
+@dataclass(slots=True)
+class Stopped:
+    """Where the Coordinator says that no Shard is left."""
+
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+    unfinished: int = 0
+    """Records that were handed over, did not finish within the grace, and will come again."""
+
+    def resolve(self, unfinished: int) -> None:
+        self.unfinished = unfinished
+        self.arrived.set()
+
+
+@dataclass(frozen=True, slots=True)
+class StopWorker:
+    """Stream → Coordinator: drain everything, then resolve ``stopped``."""
+
+    until_at: float
+    stopped: Stopped
+
+
+# --- Lease → Coordinator -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The take was acknowledged: the row is this worker's."""
+
+    row: LeaseRow
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """The handoff request stands in the row; its holder drains."""
+
+    row: LeaseRow
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """The processor of this shard has initialised."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEnded:
+    """The shard is complete and its children have rows."""
+
+    row: LeaseRow
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """The row is not this worker's: not acquired, lost, transferred or released. The Shard can be closed."""
+
+    key: str
+    row: LeaseRow | None
+    """As last known."""
+    unfinished: int = 0
+
+
+# --- Coordinator → Lease -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """The scan showed this row: look whether it concerns you."""
+
+    row: LeaseRow
+
+
+@dataclass(frozen=True, slots=True)
+class MemberGone:
+    """This worker is dead."""
+
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The worker stops: hand over or let go."""
+
+    wait_until_at: float
+    """Until then another worker may pull the shard while it goes on."""
+    until_at: float
+    """When the grace ends."""
+
+
+# --- Lease → Pipeline --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The lease is held: begin at the stored checkpoint."""
+
+    lease: Ref
+    row: LeaseRow
+    fence: Fence
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Stop reading and handing over; wait for what runs until ``until_at``, then say ``Drained``."""
+
+    why: Why
+    until_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The drain is off: go on from the finished prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """The ownership is over: stop everything now and say ``Drained``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A heartbeat was acknowledged after a gap: handing over may go on."""
+
+
+# --- Pipeline and Producer ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReading:
+    """Pipeline → Producer: read from here on, as room is granted."""
+
+    position: Position
+    reading: int
+    """Comes back with everything that is read from here; tells it from what an earlier reading still delivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Pipeline → Producer: this much more may be read."""
+
+    records: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReading:
+    """Pipeline → Producer: stop reading and forget the position and all room."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedBatch:
+    """Producer → Pipeline: records of the shard, in order, at least one."""
+
+    records: list[Record]
+    lag_ms: int
+    size_bytes: int
+    reading: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Producer → Pipeline: a reply without records; how far the reading is behind."""
+
+    lag_ms: int
+    reading: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSeen:
+    """Producer → Pipeline: the shard is closed and read to its end."""
+
+    children: tuple[ShardInfo, ...]
+    reading: int
+
+
+# --- Pipeline → Lease --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the shard is."""
+
+    prefix: SequenceNumber | None
+    """End of the unbroken run of finished records."""
+    delivered: SequenceNumber | None
+    lag_ms: int
+    records: int
+    """Records finished since the ownership began."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStarted:
+    """The processor has initialised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """Nothing runs any more."""
+
+    prefix: SequenceNumber | None
+    delivered: SequenceNumber | None
+    unfinished: int
+    """Records handed over and not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """``shard_ended`` has returned: everything is finished."""
+
+    prefix: SequenceNumber | None
+    children: tuple[ShardInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """Retries are used up: the shard stands still and holds its place."""
+
+    halt: Halt
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """Handing over waits: show by a heartbeat that the lease is still held."""
+
+
+# --- Checkpointer → Lease ----------------------------------------------------------------------------------------
+
+
+class CheckpointOutcome(StrEnum):
+    """What became of an explicit checkpoint."""
+
+    STORED = "stored"
+    LOST = "lost"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class Answer:
+    """Where the outcome of an explicit checkpoint arrives."""
+
+    outcome: CheckpointOutcome | None = None
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    def resolve(self, outcome: CheckpointOutcome) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            self.arrived.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Store this position now and resolve ``answer``."""
+
+    token: str
+    position: SequenceNumber
+    answer: Answer

@@ -1,0 +1,428 @@
+"""The Pipeline: hands the records of one shard to the user's processor, one batch after the other.
+
+Born stopped; the Lease starts, drains and abandons it. A hook runs in a task of its own, never two at a time. To
+return is to be finished; to raise is to be tried again, then the shard halts and holds its place. The fence is asked
+before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Shard.Pipeline`` (Elixir).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
+from kcl_py.delivery.buffer import Buffer, Cut, after
+from kcl_py.delivery.ledger import Ledger, Range
+from kcl_py.delivery.retry import backoff_s, brief
+from kcl_py.leases.row import Halt
+from kcl_py.processor import OwnedShard, RecordProcessor
+from kcl_py.records import RecordBatch, Redelivery, SequenceNumber
+from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind, ShardInfo
+from kcl_py.tree.checkpointer import ShardCheckpointer
+from kcl_py.tree.messages import (
+    Abandon,
+    CaughtUp,
+    CloseReading,
+    Complete,
+    Confirm,
+    Confirmed,
+    Drain,
+    Drained,
+    EndSeen,
+    FetchedBatch,
+    Halted,
+    OpenReading,
+    PipelineStarted,
+    Progress,
+    Resume,
+    Room,
+    Start,
+)
+from kcl_py.tree.producer import Producer
+from kcl_py.tree.worker import Worker
+
+FAREWELL_S = 5.0
+"""How long ``lease_lost`` may take; the shard is another worker's by then, so nothing waits for it longer."""
+HALT_CHARACTERS = 200
+"""How much of an error goes into the row, which stays under 1 KB."""
+_LAST_HOOKS = ("shutdown_requested", "lease_lost")
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """The hook in hand has returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """The hook in hand has raised."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class _TryAgain:
+    """The pause before the next attempt is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OutOfTime:
+    """The drain has reached its limit."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    cut: Cut
+    entry: Range
+
+
+@dataclass(slots=True)
+class _Hook:
+    """A call of the user's code, over all its attempts."""
+
+    name: str
+    call: Callable[[], Awaitable[None]]
+    on_return: Callable[[], None]
+    attempt: int = 1
+    last_failure: str = ""
+
+    @property
+    def redelivery(self) -> Redelivery | None:
+        return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None
+
+
+class Pipeline(Supervisor):
+    """Delivers one shard."""
+
+    strategy = Strategy.ONE_FOR_ALL
+    intensity = Intensity(restarts=0)  # a failed reader fails the Shard; the Coordinator opens it again with backoff
+
+    def __init__(self, worker: Worker, shard_id: str) -> None:
+        super().__init__()
+        self._worker, self._shard_id = worker, shard_id
+        self._log = worker.log.bind(shard_id=shard_id)
+        self._account = worker.budget.account()
+        self._buffer = Buffer()
+        self._ledger = Ledger()
+        self._batch: _Batch | None = None
+        self._children: tuple[ShardInfo, ...] | None = None
+        self._processor: RecordProcessor | None = None
+        self._hook: _Hook | None = None
+        self._running: OwnedTask | None = None
+        self._pause: OwnedTask | None = None
+        self._limit: OwnedTask | None = None
+        self._is_draining = self._is_held_back = False
+        self._reading = 0
+        self._lag_ms = 0
+        self.state = "stopped"
+
+    async def on_start(self) -> None:
+        self._producer = await self.start_child(
+            Child("producer", lambda: Producer(self._worker, self._shard_id, self.ref, self._account))
+        )
+
+    async def on_stop(self) -> None:
+        self._account.close()
+
+    async def on_message(self, message: object) -> None:
+        match message:
+            case Start():
+                self._begin(message)
+            case FetchedBatch(reading=reading) if reading == self._reading:
+                self._receive(message)
+            case EndSeen(children, reading) if reading == self._reading:
+                self._children = children
+                self._hand_over()
+            case CaughtUp(lag_ms, reading) if reading == self._reading:
+                self._lag_ms = lag_ms
+                self._tell_progress()
+            case FetchedBatch() | EndSeen() | CaughtUp():
+                pass  # of a reading that has been closed meanwhile
+            case _Returned():
+                self._return()
+            case _Raised(error):
+                self._running = None
+                self._fail(error)
+            case _TryAgain():
+                self._pause = None
+                self._run_hook()
+            case Confirmed():
+                self._go_on()
+            case Drain():
+                self._drain(message)
+            case Resume():
+                self._resume()
+            case _OutOfTime():
+                self._run_out_of_time()
+            case Abandon():
+                self._abandon()
+            case _:
+                self.unhandled(message)
+
+    # --- beginning ---------------------------------------------------------------------------------------------
+
+    def _begin(self, start: Start) -> None:
+        self._lease, self._fence, self._row = start.lease, start.fence, start.row
+        self._log = self._log.bind(epoch=start.epoch)
+        self._is_first = True
+        self._shard = OwnedShard(
+            self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
+        )
+        self._open_ledger(start.row.position)
+        self.state = "initializing"
+        self._call("initialize", self._initialize, self._started)
+
+    def _open_ledger(self, prefix: SequenceNumber | None) -> None:
+        self._ledger = Ledger(prefix)
+        self._received = prefix
+        self._checkpointer = ShardCheckpointer(
+            self._shard_id,
+            ledger=self._ledger,
+            fence=self._fence,
+            lease=self._lease,
+            clock=self.clock,
+            timeout_s=self._worker.config.leases.failover_s,
+        )
+
+    async def _initialize(self) -> None:
+        if self._processor is None:
+            self._processor = self._worker.processor()
+        await self._processor.initialize(self._shard)
+
+    def _started(self) -> None:
+        if self._is_draining:
+            return
+        self._lease.tell(PipelineStarted())
+        self._log.info("kcl_py.shard.started", position=str(self._ledger.prefix or self._row.checkpoint))
+        self.state = "running"
+        fetch = self._worker.config.fetch
+        self._reading += 1
+        self._producer.tell(OpenReading(self._start_position(), self._reading))
+        self._producer.tell(Room(fetch.prefetch_records, fetch.prefetch_bytes))
+
+    def _start_position(self) -> Position:
+        if self._ledger.prefix is not None:
+            return Position(PositionKind.AFTER, self._ledger.prefix.value)
+        if self._row.native.start_ms is not None:
+            return Position(PositionKind.AT_TIMESTAMP, self._row.native.start_ms)
+        return TRIM_HORIZON
+
+    # --- delivering --------------------------------------------------------------------------------------------
+
+    def _receive(self, fetched: FetchedBatch) -> None:
+        self._lag_ms = fetched.lag_ms
+        records = after(fetched.records, self._received)
+        if records:
+            self._received = records[-1].position
+            self._buffer.add(records, size_bytes=fetched.size_bytes, lag_ms=fetched.lag_ms)
+        else:
+            self._free(len(fetched.records), fetched.size_bytes)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Start the next hook, if none runs and the fence allows it."""
+        if self.state != "running" or self._running is not None:
+            return
+        if not self._buffer and self._children is None:
+            return
+        if not self._is_allowed():
+            return
+        if self._buffer:
+            self._next_batch()
+        else:
+            self.state = "ending"
+            self._call("shard_ended", self._end, self._complete)
+
+    def _is_allowed(self) -> bool:
+        """Ask the fence. Past the deadline nothing goes on: the Lease abandons the ownership."""
+        now = self.clock.monotonic()
+        if self._fence.is_over(now):
+            return False
+        if self._fence.needs_confirmation(now):
+            self._lease.tell(Confirm())
+            return False
+        return True
+
+    def _go_on(self) -> None:
+        if self._is_held_back:
+            self._run_hook()
+        else:
+            self._hand_over()
+
+    def _next_batch(self) -> None:
+        limits = self._worker.config.delivery.batch
+        cut = self._buffer.take(max_records=limits.max_records, max_bytes=limits.max_bytes)
+        entry = self._ledger.open(cut.records[0].position, cut.records[-1].position, len(cut.records))
+        self._batch = _Batch(cut, entry)
+        if self._is_first:
+            self._is_first = False
+            since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
+            self._log.info("kcl_py.shard.first_record", since_start_s=since_start_s)
+        self._call("process_records", self._process, self._finish)
+
+    async def _process(self) -> None:
+        assert self._batch is not None
+        assert self._processor is not None
+        assert self._hook is not None
+        cut, redelivery = self._batch.cut, self._hook.redelivery
+        records = after(cut.records, self._ledger.prefix) if redelivery else cut.records
+        if not records:
+            return  # the processor has checkpointed all of it before it failed
+        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, cut.lag_ms, redelivery)
+        await self._processor.process_records(batch, self._checkpointer)
+
+    def _finish(self) -> None:
+        assert self._batch is not None
+        batch, self._batch = self._batch, None
+        self._ledger.finish(batch.entry)
+        self._free(len(batch.cut.records), batch.cut.size_bytes)
+        self._tell_progress()
+        self._hand_over()
+
+    def _free(self, records: int, size_bytes: int) -> None:
+        self._account.give_back(size_bytes)
+        self._producer.tell(Room(records, size_bytes))
+
+    def _tell_progress(self) -> None:
+        lag_ms = self._lag_ms if not self._buffer else max(self._lag_ms, 1)
+        self._lease.tell(Progress(self._ledger.prefix, self._ledger.delivered, lag_ms, self._ledger.finished_records))
+
+    async def _end(self) -> None:
+        assert self._processor is not None
+        await self._processor.shard_ended(self._checkpointer)
+
+    def _complete(self) -> None:
+        self.state = "ended"
+        self._lease.tell(Complete(self._ledger.prefix, self._children or ()))
+
+    # --- hooks and their failures ------------------------------------------------------------------------------
+
+    def _call(self, name: str, call: Callable[[], Awaitable[None]], on_return: Callable[[], None]) -> None:
+        self._hook = _Hook(name, call, on_return)
+        self._run_hook()
+
+    def _run_hook(self) -> None:
+        assert self._hook is not None
+        self._is_held_back = self._hook.name not in _LAST_HOOKS and not self._is_allowed()
+        if not self._is_held_back:
+            self._running = self.run_task(self._hook.call, done=lambda _: _Returned(), failed=_Raised)
+
+    def _return(self) -> None:
+        assert self._hook is not None
+        self._running = None
+        is_last = self._hook.name in _LAST_HOOKS
+        self._hook.on_return()
+        if self._is_draining and not is_last:
+            self._say_goodbye()
+
+    def _fail(self, error: Exception) -> None:
+        assert self._hook is not None
+        hook, delivery = self._hook, self._worker.config.delivery
+        hook.last_failure = brief(error)
+        is_final = hook.attempt > delivery.retries or self._is_draining
+        pause_s = None if is_final else backoff_s(hook.attempt, delivery.backoff_s, delivery.backoff_max_s)
+        self._log.warning(
+            "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
+        )
+        self._log.debug("kcl_py.batch.traceback", exc_info=error)
+        if self._is_draining:
+            self._say_goodbye()
+        elif pause_s is None:
+            self._halt(hook)
+        else:
+            hook.attempt += 1
+            self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), _TryAgain())
+
+    def _halt(self, hook: _Hook) -> None:
+        self.state = "halted"
+        self._producer.tell(CloseReading())
+        at = self._batch.cut.records[0].sequence_number if self._batch is not None else self._row.checkpoint
+        self._log.error(
+            "kcl_py.shard.halted",
+            error=hook.last_failure,
+            position=at,
+            attempts=hook.attempt,
+            how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint",
+        )
+        self._lease.tell(Halted(Halt(hook.last_failure[:HALT_CHARACTERS], at)))
+
+    # --- letting go --------------------------------------------------------------------------------------------
+
+    def _drain(self, drain: Drain) -> None:
+        if self.state in ("ended", "drained") or self._is_draining:
+            return
+        self._is_draining = True
+        self._stop_reading()
+        self._limit = self.send_after(max(drain.until_at - self.clock.monotonic(), 0), _OutOfTime())
+        if self._running is None:
+            self._say_goodbye()
+
+    def _stop_reading(self) -> None:
+        self._producer.tell(CloseReading())
+        self._reading += 1
+        self._buffer.clear()
+        if self.state != "ending":
+            self.state = "draining"
+
+    def _say_goodbye(self) -> None:
+        """Call the last hook of an ownership that ends in order, unless the shard has just ended."""
+        if self.state == "ended":
+            return
+        self.state = "draining"
+        if self._pause is not None:
+            self._pause.cancel()
+        self._call_last("shutdown_requested", lambda processor: processor.shutdown_requested(self._checkpointer))
+
+    def _say_farewell(self) -> None:
+        """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
+        self._end_tasks()
+        self.state, self._is_draining = "draining", True
+        self._limit = self.send_after(FAREWELL_S, _OutOfTime())
+        self._call_last("lease_lost", lambda processor: processor.lease_lost())
+
+    def _call_last(self, name: str, call: Callable[[RecordProcessor], Awaitable[None]]) -> None:
+        processor = self._processor
+        if processor is None:
+            self._say_drained()
+            return
+
+        async def contained() -> None:
+            try:
+                await call(processor)
+            except Exception as error:  # the last hook cannot change what happens next
+                self._log.error("kcl_py.processor.failed", hook=name, error=brief(error))
+
+        self._call(name, contained, self._say_drained)
+
+    def _run_out_of_time(self) -> None:
+        assert self._hook is not None
+        if self._hook.name in _LAST_HOOKS:
+            self._log.warning("kcl_py.processor.cut_off", hook=self._hook.name)
+            self._say_drained()
+        else:
+            self._say_farewell()
+
+    def _abandon(self) -> None:
+        if self.state == "drained":
+            self._say_drained()
+        elif self._hook is None or self._hook.name not in _LAST_HOOKS:
+            self._stop_reading()
+            self._say_farewell()
+
+    def _say_drained(self) -> None:
+        self._end_tasks()
+        self.state = "drained"
+        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._ledger.unfinished))
+
+    def _end_tasks(self) -> None:
+        for task in (self._running, self._pause, self._limit):
+            if task is not None:
+                task.cancel()
+        self._running = self._pause = self._limit = None
+
+    def _resume(self) -> None:
+        """Begin again after a drain that was called off, from the finished prefix and with a new processor."""
+        self._account.reset()
+        self._batch = self._children = self._processor = None
+        self._is_draining = False
+        self._open_ledger(self._ledger.prefix)
+        self.state = "initializing"
+        self._call("initialize", self._initialize, self._started)

@@ -1,0 +1,179 @@
+"""The Producer: reads one shard ahead of its Pipeline, no further than there is room, and never past its quota.
+
+Born stopped; the Pipeline opens and closes it. One request is on its way at a time. Iterators that expire are opened
+again after the last record *received*. Mirrors: ``KinesisClient.Stream.Shard.Producer`` (Elixir).
+"""
+
+from dataclasses import dataclass
+
+from actors import Actor, OwnedTask, Ref
+from kcl_py.delivery.budget import Account
+from kcl_py.errors import IteratorExpiredError, MissingError, RequestError, ThrottledError
+from kcl_py.sources.source import Fetched, Position, PositionKind
+from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
+from kcl_py.tree.worker import Worker
+
+FIRST_FETCH_BYTES = 1_048_576
+"""What the first reply is expected to hold: the most that a shard takes in a second."""
+BACKOFF_S = 0.5
+BACKOFF_MAX_S = 8.0
+"""Pauses after a failed request double up to this, with jitter: within a shard's 5-second penalty for 10 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    fetched: Fetched
+
+
+@dataclass(frozen=True, slots=True)
+class _AgedOut:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class _GoOn:
+    pass
+
+
+class Producer(Actor):
+    """Reads one shard.
+
+    Args:
+        worker: what the worker's actors share.
+        shard_id: the shard.
+        pipeline: who receives what is read.
+        account: the shard's share of the worker's memory budget; the Pipeline closes it.
+    """
+
+    def __init__(self, worker: Worker, shard_id: str, pipeline: Ref, account: Account) -> None:
+        self._worker, self._shard_id = worker, shard_id
+        self._pipeline, self._account = pipeline, account
+        self._log = worker.log.bind(shard_id=shard_id)
+        self._position: Position | None = None
+        self._iterator: str | None = None
+        self._reading = 0
+        self._room_records = self._room_bytes = 0
+        self._expected_bytes = FIRST_FETCH_BYTES
+        self._failures = 0
+        self._request: OwnedTask | None = None
+        self._pause: OwnedTask | None = None
+        self.state = "stopped"
+
+    async def on_message(self, message: object) -> None:
+        match message:
+            case OpenReading(position, reading):
+                self._close()
+                self._position, self._reading, self.state = position, reading, "reading"
+            case Room(records, size_bytes):
+                self._room_records += records
+                self._room_bytes += size_bytes
+            case CloseReading():
+                self._close()
+            case _Read(fetched):
+                self._request, self._failures = None, 0
+                self._take(fetched)
+            case _AgedOut():
+                self._request = None
+                self._end(Fetched([], None, (), 0, 0))
+            case _Failed(error):
+                self._request = None
+                self._recover(error)
+            case _GoOn():
+                self._pause = None
+            case _:
+                self.unhandled(message)
+        self._advance()
+
+    def _close(self) -> None:
+        for task in (self._request, self._pause):
+            if task is not None:
+                task.cancel()
+        self._request = self._pause = None
+        self._position = self._iterator = None
+        self._room_records = self._room_bytes = self._failures = 0
+        self.state = "stopped"
+
+    def _advance(self) -> None:
+        is_idle = self._request is None and self._pause is None
+        if is_idle and self.state == "reading" and self._room_records > 0 and self._room_bytes > 0:
+            self._request = self.run_task(self._read, done=lambda outcome: outcome, failed=_Failed)
+
+    async def _read(self) -> _Read | _AgedOut:
+        expected_bytes = self._expected_bytes
+        await self._account.reserve(expected_bytes)
+        actual_bytes = 0
+        try:
+            iterator = self._iterator or await self._open()
+            if iterator is None:
+                return _AgedOut()
+            fetched = await self._fetch(iterator)
+            actual_bytes = fetched.size_bytes
+            return _Read(fetched)
+        finally:
+            self._account.correct(expected_bytes, actual_bytes)
+
+    async def _open(self) -> str | None:
+        assert self._position is not None
+        try:
+            return await self._worker.source.open(self._shard_id, self._position)
+        except MissingError:
+            await self._worker.source.describe()  # raises if it is the stream that is gone
+            return None
+
+    async def _fetch(self, iterator: str) -> Fetched:
+        clock, quota = self.clock, self._worker.quota(self._shard_id)
+        while (wait_s := quota.wait_s(clock.monotonic())) > 0:
+            await clock.sleep(wait_s)
+        sent_at, size_bytes = clock.monotonic(), 0
+        try:
+            fetched = await self._worker.source.fetch(
+                self._shard_id, iterator, limit=self._worker.config.fetch.max_records
+            )
+            size_bytes = fetched.size_bytes
+        finally:
+            quota.spent(sent_at, size_bytes)
+        return fetched
+
+    def _take(self, fetched: Fetched) -> None:
+        if fetched.records:
+            last = fetched.records[-1]
+            self._position = Position(PositionKind.AFTER, int(last.sequence_number))
+            self._room_records -= len(fetched.records)
+            self._room_bytes -= fetched.size_bytes
+            self._expected_bytes = max(fetched.size_bytes, 1)
+            self._pipeline.tell(FetchedBatch(fetched.records, fetched.lag_ms, fetched.size_bytes, self._reading))
+        elif fetched.next_iterator is not None:
+            self._pipeline.tell(CaughtUp(fetched.lag_ms, self._reading))
+        self._iterator = fetched.next_iterator
+        if self._iterator is None:
+            self._end(fetched)
+        elif not fetched.records and fetched.lag_ms == 0:
+            self._wait(self._worker.config.fetch.idle_s)
+
+    def _end(self, fetched: Fetched) -> None:
+        self.state = "ended"
+        self._pipeline.tell(EndSeen(fetched.children, self._reading))
+
+    def _recover(self, error: Exception) -> None:
+        match error:
+            case IteratorExpiredError():
+                self._iterator = None
+                self._log.info("kcl_py.fetch.iterator_expired")
+                return
+            case ThrottledError():
+                self._log.warning("kcl_py.fetch.throttled", error=str(error))
+            case RequestError(retryable=True):
+                self._log.warning("kcl_py.fetch.failed", error=str(error))
+            case _:
+                raise error
+        self._failures += 1
+        ceiling = min(BACKOFF_S * 2 ** (self._failures - 1), BACKOFF_MAX_S)
+        self._wait(self._worker.ids.jitter(ceiling / 2, ceiling))
+
+    def _wait(self, delay_s: float) -> None:
+        self._pause = self.send_after(delay_s, _GoOn())

@@ -1,0 +1,241 @@
+"""The Stream: one running copy of the application, from the configuration to the last lease released.
+
+``Stream`` is what users open; below it runs the supervision tree, rest_for_one: the ShardSupervisor, then the
+Coordinator. Installs no signal handlers and configures no logging. Mirrors: ``KinesisClient.Stream`` (Elixir).
+"""
+
+import os
+import socket
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import structlog
+
+from actors import (
+    ActorError,
+    Child,
+    Clock,
+    Ended,
+    Event,
+    GraceExceeded,
+    Intensity,
+    Node,
+    Ref,
+    Restarting,
+    StopHookFailed,
+    Strategy,
+    Supervisor,
+    SystemClock,
+    running,
+)
+from kcl_py.clients import Clients, connect, until_answered
+from kcl_py.config import Config
+from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.retry import brief
+from kcl_py.errors import KclError
+from kcl_py.leases import identity
+from kcl_py.leases.fence import Pulse
+from kcl_py.leases.gate import Gate
+from kcl_py.leases.store import LeaseStore
+from kcl_py.processor import RecordProcessor, check_processor, load_processor
+from kcl_py.sources.source import StreamInfo
+from kcl_py.tree.coordinator import Coordinator
+from kcl_py.tree.messages import Stopped, StopWorker
+from kcl_py.tree.shard_supervisor import ShardSupervisor
+from kcl_py.tree.worker import Ids, Worker
+
+SHARDS_GRACE_S = 15.0
+"""For all Shards to stop, once they have drained; more would be a processor that swallows its cancellation."""
+GATE_SLOTS = 16
+"""Lease writes of one worker on their way at once; half of them are kept for heartbeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a worker ended."""
+
+    unfinished: int
+    """Records that were handed over and did not finish within the grace; they will come again."""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.unfinished == 0
+
+
+class StreamSupervisor(Supervisor):
+    """The root of the tree."""
+
+    strategy = Strategy.REST_FOR_ONE
+    intensity = Intensity(restarts=3, within_s=30.0)  # a Coordinator that keeps failing is not mended by more tries
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self._worker = worker
+
+    async def on_start(self) -> None:
+        shards = await self.start_child(Child("shards", lambda: ShardSupervisor(self._worker), grace_s=SHARDS_GRACE_S))
+        self.coordinator: Ref = await self.start_child(Child("coordinator", lambda: Coordinator(self._worker, shards)))
+
+
+class Stream:
+    """A worker: consumes its share of a stream while the ``async with`` block is open.
+
+    Args:
+        config: all options.
+        processor: the class to use; None imports ``config.processor``.
+        clients: the way to the stream and the lease store; None connects as the configuration says, and closes it.
+        clock: the time; the system's by default.
+        ids: tokens and chance; the system's by default.
+
+    Entering raises ``ProcessorError``, ``AwsSetupError`` and children. Leaving stops the worker with
+    ``config.grace_s``, also when the block is left by an exception or a cancellation.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        processor: type[RecordProcessor] | None = None,
+        clients: Clients | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self._config, self._clients = config, clients
+        self._processor = processor
+        self._clock, self._ids = clock or SystemClock(), ids or Ids()
+        self._stopping_until: float | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self._worker = await self._set_up(stack)
+            self._top = StreamSupervisor(self._worker)
+            self._stopped = Stopped()
+            self._root = await stack.enter_async_context(
+                running(lambda: self._top, name="stream", clock=self._clock, observer=self._observe)
+            )
+            self._worker.log.info("kcl_py.worker.started", table=self._config.leases.table)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            with anyio.CancelScope(shield=True):
+                self.stop(self._config.grace_s)
+                await self._until_stopped()
+        finally:
+            await self._stack.aclose()
+
+    async def wait(self) -> Outcome:
+        """Wait until the worker has stopped or failed.
+
+        Raises:
+            KclError: the worker failed with this error.
+            ActorError: it gave up after an error of another kind, which is chained.
+        """
+        if not await self._until_stopped():
+            await self._raise_failure()
+        return Outcome(self._stopped.unfinished)
+
+    def stop(self, grace_s: float) -> None:
+        """Stop in order: drain, checkpoint, hand over or release. Returns at once; ``wait`` returns when it is done.
+
+        Args:
+            grace_s: how long running hooks may take, in seconds; what is unfinished then comes again elsewhere.
+        """
+        until_at = self._clock.monotonic() + grace_s
+        if self._stopping_until is None or until_at < self._stopping_until:
+            self._stopping_until = until_at
+            self._top.coordinator.tell(StopWorker(until_at, self._stopped))
+
+    def tree(self) -> Node:
+        """Take a snapshot of the supervision tree."""
+        return self._root.tree()
+
+    async def _set_up(self, stack: AsyncExitStack) -> Worker:
+        config, clock, started_at = self._config, self._clock, self._clock.monotonic()
+        processor = self._processor
+        if processor is None:
+            processor = load_processor(config.processor)
+        else:
+            check_processor(processor, f"{processor.__module__}:{processor.__qualname__}")
+        worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
+        owner = f"{worker_id}/{self._ids.incarnation()}"
+        log = structlog.get_logger().bind(app=config.app, stream=config.stream_name, worker=owner)
+        clients = self._clients
+        if clients is None:
+            clients = await stack.enter_async_context(connect(config, clock=clock))
+        stream = await clients.source.describe()
+        await self._prepare(clients.leases, stream, log)
+        leases = config.leases
+        return Worker(
+            config=config,
+            owner=owner,
+            stream=stream,
+            processor=processor,
+            source=clients.source,
+            store=clients.leases,
+            clock=clock,
+            ids=self._ids,
+            log=log,
+            gate=Gate(GATE_SLOTS),
+            budget=Budget(config.fetch.budget_bytes),
+            pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
+            started_at=started_at,
+        )
+
+    async def _prepare(self, store: LeaseStore, stream: StreamInfo, log: Any) -> None:
+        """Make sure of the tables, and that their rows are this stream's."""
+        leases, timeout_s = self._config.leases, self._config.aws.start_timeout_s
+        what = f"cannot use lease table {leases.table!r}"
+        took_s = await until_answered(store.ensure, what, timeout_s=timeout_s, clock=self._clock)
+        if took_s is not None:
+            log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
+            return
+
+        async def settle() -> None:
+            await identity.settle(store, stream, table=leases.table, on_recreated=leases.on_recreated, log=log)
+
+        await until_answered(settle, what, timeout_s=timeout_s, clock=self._clock)
+
+    async def _until_stopped(self) -> bool:
+        """Wait for the end; True if it came in order."""
+
+        async def watch() -> None:
+            with suppress(Exception):  # raised by wait()
+                await self._root.wait()
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await self._stopped.arrived.wait()
+            tasks.cancel_scope.cancel()
+        return self._stopped.arrived.is_set()
+
+    async def _raise_failure(self) -> None:
+        try:
+            await self._root.wait()
+        except ActorError as gave_up:
+            cause: BaseException | None = gave_up
+            while cause is not None and not isinstance(cause, KclError):
+                cause = cause.__cause__
+            if cause is not None:
+                raise cause from gave_up
+            raise
+
+    def _observe(self, event: Event) -> None:
+        log = self._worker.log.bind(actor=event.path)
+        match event:
+            case Ended(error=Exception() as error):
+                log.error("kcl_py.actor.failed", error=brief(error))
+                log.debug("kcl_py.actor.traceback", exc_info=error)
+            case Restarting(error=error):
+                log.warning("kcl_py.actor.restarted", error=brief(error) if error else None)
+            case StopHookFailed(error=error):
+                log.error("kcl_py.actor.stop_failed", error=brief(error))
+            case GraceExceeded(grace_s=grace_s):
+                log.warning("kcl_py.actor.grace_exceeded", grace_s=grace_s)

@@ -1,0 +1,70 @@
+"""What all actors of one worker share: the configuration, the way to AWS, time, chance and a few common limits.
+
+Made once by ``Stream`` and passed whole. Holds no rules.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors import Clock
+from kcl_py.config import Config
+from kcl_py.delivery.budget import Budget
+from kcl_py.leases.fence import Pulse
+from kcl_py.leases.gate import Gate
+from kcl_py.leases.store import LeaseStore
+from kcl_py.processor import RecordProcessor
+from kcl_py.sources.kinesis.quota import Quota
+from kcl_py.sources.source import Source, StreamInfo
+
+TOKEN_BITS = 128
+"""As many random bits as a UUID, so that two takes never share a token."""
+
+
+class Ids:
+    """Names and chance, from one generator that a test or simulation can seed."""
+
+    def __init__(self, generator: random.Random | None = None) -> None:
+        self._generator = generator or random.SystemRandom()
+
+    def token(self) -> str:
+        """Return a fresh lease token."""
+        return f"{self._generator.getrandbits(TOKEN_BITS):032x}"
+
+    def incarnation(self) -> str:
+        """Return eight hex digits that tell one run of a worker from the next."""
+        return f"{self._generator.getrandbits(32):08x}"
+
+    def jitter(self, low: float, high: float) -> float:
+        """Return a number between ``low`` and ``high``."""
+        return self._generator.uniform(low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """One running copy of the application."""
+
+    config: Config
+    owner: str
+    """``<worker id>/<incarnation>``: the ``leaseOwner`` of what it holds."""
+    stream: StreamInfo
+    processor: type[RecordProcessor]
+    source: Source
+    store: LeaseStore
+    clock: Clock
+    ids: Ids
+    log: Any
+    """A structlog logger bound to app, stream and worker."""
+    gate: Gate
+    budget: Budget
+    pulse: Pulse
+    started_at: float
+    _quotas: dict[str, Quota] = field(default_factory=dict)
+
+    @property
+    def worker_id(self) -> str:
+        return self.owner.rpartition("/")[0]
+
+    def quota(self, shard_id: str) -> Quota:
+        """The read allowance of a shard; one and the same over all restarts of its reader."""
+        return self._quotas.setdefault(shard_id, Quota())
