@@ -5,12 +5,15 @@ system.
 """
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable
 
 import anyio
+import structlog
 
+from kcl_py import Checkpointer, RecordBatch, RecordProcessor, Stream
 from kcl_py.clients import Clients, connect
 from kcl_py.config import Aws, Config, Leases
 from kcl_py.sources.source import TRIM_HORIZON, Source
@@ -54,11 +57,38 @@ async def _read_shard(source: Source, shard_id: str, limit: int) -> int:
         read, iterator = read + len(fetched.records), fetched.next_iterator
 
 
-CASES: dict[str, Callable[[Clients, Config, int], Awaitable[None]]] = {"floor": floor}
+class Count(RecordProcessor):
+    """Does nothing with its records but count them, over all shards, until ``missing`` is 0."""
+
+    missing = 0
+    done = anyio.Event()
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        Count.missing -= len(batch)
+        if Count.missing <= 0:
+            Count.done.set()
+
+
+async def tree(clients: Clients, config: Config, expected: int) -> None:
+    """Run the whole worker: leases (in memory), quotas, prefetch, batches, checkpoints, and a stop at the end."""
+    Count.missing = expected
+    async with Stream(config, processor=Count, clients=clients) as stream, anyio.create_task_group() as tasks:
+
+        async def stop_when_done() -> None:
+            await Count.done.wait()
+            stream.stop(config.grace_s)
+
+        tasks.start_soon(stop_when_done)
+        await stream.wait()
+    assert Count.missing == 0, f"{Count.missing} records missing"
+
+
+CASES: dict[str, Callable[[Clients, Config, int], Awaitable[None]]] = {"floor": floor, "tree": tree}
 
 
 async def measure(case: str, url: str, expected: int) -> None:
     """Run one case and print its figures."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     config = a_config(url)
     async with connect(config) as clients:
         cpu_s, wall_s = time.process_time(), time.perf_counter()
