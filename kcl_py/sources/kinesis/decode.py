@@ -1,8 +1,9 @@
 """GetRecords replies decoded straight into ``Record``, in C.
 
 botocore's own parser costs about 30 microseconds of CPU a record, most of it for the timestamp; fetching and decoding
-with this one costs about 1 (``make bench``, the floor). It hooks in at aiobotocore's ``before-parse`` event, for this one operation and only for status 200: every
-other reply stays botocore's. Signing, credentials and endpoints are not touched.
+with this one costs about 1 (``make bench``, the floor). It hooks in at aiobotocore's ``before-parse``
+event, for this one operation and only for status 200: every other reply stays botocore's. Signing, credentials and
+endpoints are not touched.
 """
 
 from typing import Any
