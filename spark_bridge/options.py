@@ -133,9 +133,10 @@ def _unknown(name: str) -> str:
 
 
 def _config(values: Mapping[str, Any], **more: Any) -> Config:
-    aws = {name: values[name] for name in _AWS if name in values}
-    shared = {name: values[name] for name in ("stream", "start") if name in values}
-    return Config(app="spark", processor=PROCESSOR, leases={"store": "memory"}, aws=aws, **shared, **more)
+    shared: dict[str, Any] = {name: values[name] for name in ("stream", "start") if name in values}
+    shared["aws"] = {name: values[name] for name in _AWS if name in values}
+    shared["leases"] = {"store": "memory"}
+    return Config(app="spark", processor=PROCESSOR, **shared, **more)
 
 
 def _renamed(fault: str) -> str:

@@ -79,7 +79,8 @@ def children_of(shard_id: str, shards: Iterable[ShardInfo]) -> tuple[str, ...]:
 
 
 def _row(shard: ShardInfo, mark: Mark, children: Lineage) -> LeaseRow:
-    checkpoint, start_ms, after = TRIM_HORIZON, None, ()
+    checkpoint, start_ms = TRIM_HORIZON, None
+    after: tuple[str, ...] = ()
     if mark.has_ended:
         checkpoint, after = SHARD_END, children.get(shard.shard_id, ())
     elif mark.reach is Reach.AFTER:

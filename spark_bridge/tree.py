@@ -7,17 +7,22 @@ signal handler and dies with the process; what it has not handed to Spark is rea
 import asyncio
 import contextlib
 import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import ClassVar
+
+import anyio
 
 from kcl_py.clients import Clients
 from kcl_py.errors import KclError
 from kcl_py.leases.memory import MemoryLeaseStore
+from kcl_py.leases.store import LeaseStore
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch
 from kcl_py.sources.source import Source
 from kcl_py.tree.stream import Stream
 from spark_bridge.feed import Feed
-from spark_bridge.kinesis import Connect, patiently
+from spark_bridge.kinesis import Connect, Sleep, patiently
 from spark_bridge.offsets import Offset
 from spark_bridge.options import GRACE_S, Options
 from spark_bridge.refetch import DataLossError
@@ -26,6 +31,19 @@ from spark_bridge.spool import Spool
 
 JOIN_S = GRACE_S + 3.0
 """How long ``Tree.close`` waits for the thread, which then is left to die with the process."""
+LOOK_S = 1.0
+"""How often the lease rows are looked at."""
+
+
+class ShardStandsError(KclError):
+    """The tree has given a shard up, so the query would wait for it for ever."""
+
+    def __init__(self, shard_id: str, why: str) -> None:
+        super().__init__(shard_id, why)
+        self.shard_id, self.why = shard_id, why
+
+    def __str__(self) -> str:
+        return f"cannot read shard {self.shard_id!r}: {self.why}; mend the cause and start the query again"
 
 
 class SpoolingProcessor(RecordProcessor):
@@ -100,10 +118,33 @@ class Tree:
                 shard_id = begin.lost[0]
                 raise DataLossError(shard_id, str(self._start[shard_id]), "END", "no such shard any more")
             self.feed.begin(begin.strands)
-            clients = Clients(source, MemoryLeaseStore(begin.rows))
-            processor = type("Bound", (SpoolingProcessor,), {"feed": self.feed, "source": source})
-            async with Stream(self._config, processor=processor, clients=clients) as stream:
-                await self._until_stopped(stream)
+            leases = MemoryLeaseStore(begin.rows)
+            processor = type("BoundProcessor", (SpoolingProcessor,), {"feed": self.feed, "source": source})
+            async with Stream(self._config, processor=processor, clients=Clients(source, leases)) as stream:
+                await self._until_stopped(stream, leases)
 
-    async def _until_stopped(self, stream: Stream) -> None:
-        """Wait for ``close``, or for the tree to give up."""
+    async def _until_stopped(self, stream: Stream, leases: LeaseStore) -> None:
+        """Wait for ``close``, or for something that Spark must be told."""
+
+        async def watch(call: Callable[[], Awaitable[object]]) -> None:
+            try:
+                await call()
+            except Exception as error:
+                self.feed.fail(error)
+            self._stopping.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch, stream.wait)
+            tasks.start_soon(watch, partial(no_shard_stands, leases))
+            await self._stopping.wait()
+            tasks.cancel_scope.cancel()
+
+
+async def no_shard_stands(leases: LeaseStore, *, sleep: Sleep = anyio.sleep) -> None:
+    """Look at the lease rows for ever; raises ``ShardStandsError`` for a shard that is no longer read."""
+    while True:
+        for row in (await leases.scan()).rows:
+            halted = row.native.halted
+            if why := row.native.fault or (halted and halted.error):
+                raise ShardStandsError(row.key, why)
+        await sleep(LOOK_S)
