@@ -118,9 +118,9 @@ class Ref:
             MailboxFullError: the mailbox is at its capacity.
             Exception: whatever the actor raised while handling it; the actor itself goes on.
         """
-        reply = Reply(self.name)
+        reply = Reply(self.path)
         if not self._cell.mailbox.put(Envelope(message, reply)):
-            raise ActorStoppedError(self.name)
+            raise ActorStoppedError(self.path)
         return await self._answer(reply, timeout_s, type(message).__name__)
 
     async def status(self, *, timeout_s: float) -> Mapping[str, object]:
@@ -130,9 +130,9 @@ class Ref:
             AskTimeoutError: the actor is busy in one message for longer than ``timeout_s``.
             ActorStoppedError: the actor has ended.
         """
-        reply = Reply(self.name)
+        reply = Reply(self.path)
         if not self._cell.mailbox.put_control(Envelope(StatusRequest(), reply)):
-            raise ActorStoppedError(self.name)
+            raise ActorStoppedError(self.path)
         status: Mapping[str, object] = await self._answer(reply, timeout_s, "StatusRequest")
         return status
 
@@ -155,7 +155,7 @@ class Ref:
     async def _answer(self, reply: Reply, timeout_s: float, what: str) -> Any:
         with anyio.move_on_after(timeout_s):
             return await reply.wait()
-        raise AskTimeoutError(self.name, timeout_s, what)
+        raise AskTimeoutError(self.path, timeout_s, what)
 
     def __repr__(self) -> str:
         return f"<Ref {self.path} {self._cell.state}>"

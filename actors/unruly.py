@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
-import sniffio
 
 T = TypeVar("T")
 
@@ -30,7 +29,7 @@ async def run_unruly(work: Callable[[], Awaitable[T]], *, abandon_s: float, on_a
     Raises:
         Exception: whatever ``work`` raised, also while it was cleaning up after its cancellation.
     """
-    if sniffio.current_async_library() != "asyncio":
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:  # trio
         return await work()
     task = asyncio.get_running_loop().create_task(_await(work))
     _alive.add(task)

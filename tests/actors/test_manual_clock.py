@@ -1,0 +1,100 @@
+"""The clock and the event log that tests of actors stand on."""
+
+import anyio
+import pytest
+
+from actors import Clock, Started, SystemClock
+from actors.events import Ended
+from actors.testing import EventLog, ManualClock, settle
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_sleepers_wake_in_the_order_of_their_instants_each_at_its_own(clock: ManualClock) -> None:
+    """One long step of time is as good as many small ones."""
+    woken: list[tuple[str, float]] = []
+
+    async def sleep(name: str, delay_s: float) -> None:
+        await clock.sleep(delay_s)
+        woken.append((name, clock.monotonic()))
+
+    async with anyio.create_task_group() as tasks:
+        for name, delay_s in [("c", 3.0), ("a", 1.0), ("b", 2.0)]:
+            tasks.start_soon(sleep, name, delay_s)
+        await clock.advance(3.0)
+        assert woken == [("a", 1001.0), ("b", 1002.0), ("c", 1003.0)]
+
+
+async def test_a_sleep_begun_by_a_woken_task_ends_within_the_same_advance(clock: ManualClock) -> None:
+    """A loop that sleeps ticks as often as it would in real time."""
+    ticks: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            await clock.sleep(1.0)
+            ticks.append(clock.monotonic())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await clock.advance(3.5)
+        tasks.cancel_scope.cancel()
+    assert ticks == [1001.0, 1002.0, 1003.0]
+    assert clock.monotonic() == 1003.5
+
+
+async def test_nothing_wakes_while_the_clock_stands_still(clock: ManualClock) -> None:
+    """A sleeper short of its instant sleeps on; a cancelled one is forgotten."""
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clock.sleep, 2.0)
+            await clock.advance(1.9)
+            scope.cancel()
+    await clock.advance(1.0)
+    assert scope.cancelled_caught
+
+
+async def test_wall_time_moves_with_monotonic_time(clock: ManualClock) -> None:
+    """Both readings come from the same hand."""
+    before = clock.time()
+    await clock.advance(7.0)
+    assert clock.time() - before == 7.0
+
+
+@pytest.mark.parametrize("kind", [SystemClock, ManualClock])
+async def test_a_sleep_of_nothing_is_a_checkpoint_for_cancellation(kind: type[SystemClock] | type[ManualClock]) -> None:
+    """So a loop around ``sleep(0)`` can be stopped."""
+    clock: Clock = kind()
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await clock.sleep(0)
+    assert scope.cancelled_caught
+
+
+async def test_system_clock_never_goes_back() -> None:
+    """Only differences mean something, and they are not negative."""
+    clock = SystemClock()
+    first = clock.monotonic()
+    await clock.sleep(0)
+    assert clock.monotonic() >= first
+    assert clock.time() > 1_700_000_000
+
+
+async def test_event_log_waits_for_the_event_that_has_not_happened_yet(log: EventLog) -> None:
+    """By kind, by the end of the path, and by count."""
+    log(Started("root/a"))
+    log(Started("root/b"))
+    found: list[Started] = []
+
+    async def wait() -> None:
+        found.append(await log.wait_for(Started, "b", times=2))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await settle()
+        log(Ended("root/b", None))
+        await settle()
+        assert not found
+        second = Started("root/b")
+        log(second)
+    assert found[0] is second
+    assert [e.path for e in log.of(Started)] == ["root/a", "root/b", "root/b"]
