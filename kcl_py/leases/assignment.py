@@ -1,0 +1,207 @@
+"""Who gets which shard: what one worker takes and pulls, decided from what all of them can see.
+
+Pure and deterministic. There is no leader: each worker works out what all of them will do and does its own part, so
+workers that see the same never reach for the same row; where they see different things, conditional writes decide and
+the next tick corrects. Source: lease-protocol 4.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import ceil
+
+from kcl_py.leases.row import LeaseRow, WorkerRow
+
+_GAP = 2
+"""How many rows more a donor has than who pulls from it: at 1 a move would only swap the two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """What a worker sees when it plans; rows and workers are those of its last reads."""
+
+    me: WorkerRow
+    """This worker's row as it is now."""
+    others: Collection[WorkerRow]
+    """The other live workers."""
+    rows: Mapping[str, LeaseRow]
+    blocked: Collection[str] = ()
+    """Rows that wait for a parent: they are not taken and count nowhere."""
+    offered: Collection[str] = ()
+    """Rows that are free or expired."""
+    mine: Collection[str] = ()
+    """Rows for which a Lease of this worker runs: held, being taken, pulled or given up."""
+    resting: Collection[str] = ()
+    """Rows that this worker leaves alone for now, since opening them failed."""
+    overdue_rows: Collection[str] = ()
+    """Those of ``offered`` that have been so for a tick or longer."""
+    overdue_workers: Collection[str] = ()
+    """Workers that have been draining for a tick or longer."""
+    is_initialised: bool = False
+    """Whether a processor of this worker has initialised; until then it may have one row."""
+    may_pull: bool = False
+    """Whether this worker's row has beaten for F, so that it may pull for balance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do now, in this order."""
+
+    takes: tuple[str, ...] = ()
+    """Free and expired rows."""
+    pulls: tuple[str, ...] = ()
+    """Rows to ask their holders for."""
+
+
+def plan(fleet: Fleet) -> Plan:
+    """Decide what this worker takes and pulls.
+
+    Free and expired rows go to the rendezvous winner among those with room, within a fair share; one tick later to
+    anyone with room. Rows of a draining worker go to the youngest within a fair share, then to anyone. For balance the
+    least loaded pull from the most loaded while that is two or more apart, each at most half of what it lacks (rounded
+    up), first what the donor took last.
+    """
+    allowance = _allowance(fleet)
+    if fleet.me.state == "draining" or allowance <= 0:
+        return Plan()
+    dealer = _Dealer(fleet)
+    takes = dealer.deal_offered()[:allowance]
+    pulls = dealer.deal_leavers() + dealer.balance()
+    return Plan(tuple(takes), tuple(pulls[: allowance - len(takes)]))
+
+
+def rendezvous(worker: str, key: str) -> bytes:
+    """Score a worker for a row; the highest wins. Rows keep their winner when others come and go."""
+    return blake2b(f"{worker}\0{key}".encode()).digest()
+
+
+def fair_share(total: int, limits: Iterable[int]) -> int:
+    """Find the least number of rows for each worker, no more than its limit, that makes ``total`` in sum, or most."""
+    bounds = list(limits)
+    return min(
+        bisect_left(range(total + 1), total, key=lambda share: sum(min(share, bound) for bound in bounds)), total
+    )
+
+
+def _allowance(fleet: Fleet) -> int:
+    """How many more rows this worker may have."""
+    limit = fleet.me.max_leases if fleet.me.max_leases is not None else len(fleet.rows) + len(fleet.mine)
+    return (limit if fleet.is_initialised else min(limit, 1)) - len(fleet.mine)
+
+
+class _Dealer:
+    """Deals rows to all workers, and tells which of them fall to one."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet, self._me = fleet, fleet.me.worker
+        workers = {row.worker: row for row in fleet.others} | {self._me: fleet.me}
+        self._leavers = {name for name, row in workers.items() if row.state == "draining"}
+        self._live = {name: row for name, row in sorted(workers.items()) if name not in self._leavers}
+        self._owners = self._count_rows()
+        self._loads = dict.fromkeys(self._live, 0)
+        for owner in self._owners.values():
+            if owner in self._loads:
+                self._loads[owner] += 1
+        self._limits = {
+            name: len(self._owners) if row.max_leases is None else row.max_leases for name, row in self._live.items()
+        }
+        self._share = fair_share(len(self._owners), self._limits.values())
+
+    def _count_rows(self) -> dict[str, str | None]:
+        """Whose each row is or will be: one that this worker hands over is already the receiver's."""
+        owners: dict[str, str | None] = {key: self._me for key in self._fleet.mine if key not in self._fleet.rows}
+        for key, row in self._fleet.rows.items():
+            if not row.has_ended and key not in self._fleet.blocked:
+                is_mine = key in self._fleet.mine and row.checkpoint_owner != self._me
+                owners[key] = self._me if is_mine else None if key in self._fleet.offered else row.owner
+        return owners
+
+    def deal_offered(self) -> list[str]:
+        """Return the free and expired rows that fall to me: those I win, then those that waited for another."""
+        keys = sorted(key for key in self._fleet.offered if key in self._owners and self._owners[key] is None)
+        winners = {key: self._winner(self._fleet.rows[key]) for key in keys}
+        overdue = [key for key in keys if winners[key] != self._me and key in self._fleet.overdue_rows]
+        overdue.sort(key=lambda key: rendezvous(self._me, key), reverse=True)
+        return self._not_resting([*(key for key in keys if winners[key] == self._me), *overdue])
+
+    def _winner(self, row: LeaseRow) -> str | None:
+        """Deal one row: to the receiver whom a dead holder's row names, or to the best of those below a fair share."""
+        if row.in_handoff and row.owner in self._live:
+            return self._give(row.owner)
+        return self._give(max(self._with_room(), key=lambda name: rendezvous(name, row.key), default=None))
+
+    def _give(self, name: str | None) -> str | None:
+        if name is not None:
+            self._loads[name] += 1
+        return name
+
+    def _with_room(self) -> list[str]:
+        room = [name for name, load in self._loads.items() if load < self._limits[name]]
+        return [name for name in room if self._loads[name] < self._share] or room
+
+    def deal_leavers(self) -> list[str]:
+        """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
+        pulls, overdue = [], []
+        for key in self._pullable(self._leavers):
+            receivers = [name for name in self._with_room() if self._receives(name)]
+            winner = self._give(min(receivers, key=lambda name: (self._live[name].beat, name), default=None))
+            if winner == self._me:
+                pulls.append(key)
+            elif self._owners[key] in self._fleet.overdue_workers:
+                overdue.append(key)
+        return self._not_resting(pulls + overdue)
+
+    def balance(self) -> list[str]:
+        """Return the rows that I pull from those who have more, once all rows are dealt."""
+        if not self._fleet.may_pull or max(self._loads.values()) - self._loads[self._me] < _GAP:
+            return []
+        stock: dict[str, list[str]] = {name: [] for name in self._live}
+        for key in self._pullable(self._live):
+            stock[str(self._owners[key])].append(key)
+        budgets = {name: self._budget(name) for name in self._live if self._receives(name)}
+        pulls = []
+        while (move := self._next_move(stock, budgets)) is not None:
+            donor, receiver = move
+            key = stock[donor].pop()
+            if receiver == self._me:
+                pulls.append(key)
+            budgets[receiver] -= 1
+            self._loads[donor] -= 1
+            self._loads[receiver] += 1
+        return self._not_resting(pulls)
+
+    def _budget(self, name: str) -> int:
+        """How many rows a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one."""
+        total, limits = len(self._owners), self._limits.values()
+        is_even = sum(min(self._share, limit) for limit in limits) == total
+        floor = min(self._share if is_even else self._share - 1, self._limits[name])
+        return ceil(max(1, floor - self._loads[name]) / 2)
+
+    def _next_move(self, stock: Mapping[str, list[str]], budgets: Mapping[str, int]) -> tuple[str, str] | None:
+        by_load = {name: (load, name) for name, load in self._loads.items()}
+        receivers = [name for name, left in budgets.items() if left and self._loads[name] < self._limits[name]]
+        donor = max((name for name in stock if stock[name]), key=by_load.__getitem__, default=None)
+        receiver = min(receivers, key=by_load.__getitem__, default=None)
+        if donor is None or receiver is None or self._loads[donor] - self._loads[receiver] < _GAP:
+            return None
+        return donor, receiver
+
+    def _receives(self, name: str) -> bool:
+        """Whether a worker pulls; what another one may do shows only in its state."""
+        return name == self._me or self._live[name].state == "active"
+
+    def _pullable(self, donors: Collection[str]) -> list[str]:
+        """Rows of ``donors`` that nobody has asked for yet; what they took first comes first."""
+        rows = (
+            self._fleet.rows[key] for key, owner in self._owners.items() if owner in donors and key in self._fleet.rows
+        )
+        return [row.key for row in sorted(rows, key=_age) if not row.in_handoff]
+
+    def _not_resting(self, keys: Iterable[str]) -> list[str]:
+        return [key for key in keys if key not in self._fleet.resting]
+
+
+def _age(row: LeaseRow) -> tuple[int, str]:
+    """Order one holder's rows by when it took them."""
+    return (row.native.taken_ms or 0) if row.native_is_current else 0, row.key

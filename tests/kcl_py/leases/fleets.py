@@ -1,0 +1,104 @@
+"""A fleet whose workers plan from snapshots, tick by tick; takes and handoffs succeed if the row is still as seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from kcl_py.leases.assignment import Fleet, Plan, plan
+from kcl_py.leases.row import LeaseRow, Native, WorkerRow
+
+
+def a_worker(name: str, *, limit: int | None = None, state: str = "active", beat: int = 100) -> WorkerRow:
+    """Return the row of a worker that has been there for a while."""
+    return WorkerRow(name, beat=beat, state=state, max_leases=limit)
+
+
+def held_row(key: str, owner: str | None, *, taken_ms: int = 0) -> LeaseRow:
+    """Return a row as its holder's take left it."""
+    return LeaseRow(key, counter=1, owner=owner, native=Native(owner=owner, token="t", taken_ms=taken_ms))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was to be seen at one tick."""
+
+    workers: dict[str, WorkerRow]
+    rows: dict[str, LeaseRow]
+    free_for: dict[str, int]
+    draining_for: dict[str, int]
+
+    def fleet(self, me: str, mine: frozenset[str]) -> Fleet:
+        """Return the view of one worker, which knows its own leases better than the snapshot does."""
+        return Fleet(
+            me=self.workers[me],
+            others=tuple(row for name, row in self.workers.items() if name != me),
+            rows=self.rows,
+            offered=frozenset(self.free_for),
+            mine=mine,
+            overdue_rows=frozenset(key for key, ticks in self.free_for.items() if ticks),
+            overdue_workers=frozenset(name for name, ticks in self.draining_for.items() if ticks),
+            is_initialised=True,
+            may_pull=True,
+        )
+
+
+@dataclass
+class Play:
+    """The truth, and how it goes on."""
+
+    workers: dict[str, WorkerRow]
+    rows: dict[str, LeaseRow]
+    ticks: int = 0
+    moves: int = 0
+    free_for: dict[str, int] = field(default_factory=dict)
+    draining_for: dict[str, int] = field(default_factory=dict)
+
+    def snapshot(self) -> Snapshot:
+        """Look at both tables."""
+        free = [key for key, row in self.rows.items() if row.owner is None and not row.has_ended]
+        self.free_for = {key: self.free_for.get(key, -1) + 1 for key in free}
+        leaving = [name for name, row in self.workers.items() if row.state == "draining"]
+        self.draining_for = {name: self.draining_for.get(name, -1) + 1 for name in leaving}
+        return Snapshot(dict(self.workers), dict(self.rows), dict(self.free_for), dict(self.draining_for))
+
+    def held(self, name: str) -> frozenset[str]:
+        """Return the rows of one worker."""
+        return frozenset(key for key, row in self.rows.items() if row.owner == name)
+
+    def loads(self) -> dict[str, int]:
+        """Return how many rows each worker has that stays."""
+        return {name: len(self.held(name)) for name, row in self.workers.items() if row.state != "draining"}
+
+    def tick(self, views: dict[str, Snapshot] | None = None) -> dict[str, Plan]:
+        """Have all plan from the same snapshot (or from ``views``), and carry it out in turn."""
+        now = self.snapshot()
+        seen = views or dict.fromkeys(self.workers, now)
+        plans = {name: plan(seen[name].fleet(name, self.held(name))) for name in self.workers if name in seen}
+        for name, chosen in plans.items():
+            for key in (*chosen.takes, *chosen.pulls):
+                if self.rows[key].owner == seen[name].rows[key].owner:
+                    self.rows[key] = held_row(key, name, taken_ms=self.ticks)
+                    self.moves += 1
+        self.ticks += 1
+        return plans
+
+    def settle(self, ticks: int) -> int:
+        """Let everybody see everything until nothing moves; return how many ticks moved something."""
+        for tick in range(ticks):
+            before = self.moves
+            self.tick()
+            if self.moves == before:
+                return tick
+        raise AssertionError(f"still moving after {ticks} ticks: {self.loads()}")
+
+
+def rows_of(owners: Sequence[str | None]) -> dict[str, LeaseRow]:
+    """Return one row for each owner in the list."""
+    keys = [f"shardId-{number:012}" for number in range(len(owners))]
+    return {
+        key: held_row(key, owner, taken_ms=number) for number, (key, owner) in enumerate(zip(keys, owners, strict=True))
+    }
+
+
+def ended(row: LeaseRow) -> LeaseRow:
+    """Return the row at its end."""
+    return replace(row, owner=None, checkpoint="SHARD_END")

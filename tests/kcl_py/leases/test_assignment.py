@@ -1,0 +1,259 @@
+"""Who gets which shard: laws of balance over any fleet, and the single rules."""
+
+from dataclasses import replace
+from hashlib import blake2b
+from math import ceil, log2
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcl_py.leases.assignment import Fleet, Plan, fair_share, plan, rendezvous
+from kcl_py.leases.row import LeaseRow, WorkerRow
+from tests.kcl_py.leases.fleets import Play, Snapshot, a_worker, ended, held_row, rows_of
+
+STATES = st.sampled_from(["active", "active", "active", "draining"])
+LIMITS = st.none() | st.integers(1, 8)
+
+
+@st.composite
+def plays(draw: st.DrawFn, *, limits: st.SearchStrategy[Any] = LIMITS, states: st.SearchStrategy[Any] = STATES) -> Play:
+    """Any fleet of up to eight workers, and any table of up to forty rows, some of them free or ended."""
+    names = [f"w{number}/0" for number in range(draw(st.integers(1, 8)))]
+    workers = {
+        name: a_worker(name, limit=draw(limits), state=draw(states), beat=draw(st.integers(1, 500))) for name in names
+    }
+    rows = rows_of(draw(st.lists(st.none() | st.sampled_from(names), max_size=40)))
+    held: dict[str | None, int] = {}
+    for key, row in rows.items():  # nobody starts with more than its limit
+        limit = workers[row.owner].max_leases if row.owner else None
+        held[row.owner] = held.get(row.owner, 0) + 1
+        if limit is not None and held[row.owner] > limit:
+            rows[key] = held_row(key, None)
+        if draw(st.integers(0, 9)) == 0:
+            rows[key] = ended(row)
+    return Play(workers, rows)
+
+
+@given(plays(limits=st.none(), states=st.just("active")))
+@settings(max_examples=300, deadline=None)
+def test_fleet_is_balanced_in_two_ticks_and_the_logarithm_of_what_lacks(play: Play) -> None:
+    """From agreed views nobody has two more than another, soon; then nothing moves for ever."""
+    total = sum(not row.has_ended for row in play.rows.values())
+    lack = max(total // len(play.workers) - load for load in play.loads().values())
+    assert play.settle(99) <= 2 + ceil(log2(max(1, lack)))
+    loads = play.loads().values()
+    assert sum(loads) == total
+    assert max(loads) - min(loads) <= 1
+    moves = play.moves
+    for _ in range(5):
+        play.tick()
+    assert play.moves == moves
+
+
+@given(plays())
+@settings(max_examples=300, deadline=None)
+def test_limits_hold_and_nothing_is_left_that_somebody_has_room_for(play: Play) -> None:
+    """A worker never goes beyond max_leases; rows stay free only when all are full; leavers give what can be given."""
+    limits = {name: row.max_leases or 99 for name, row in play.workers.items()}
+    stay = play.loads().keys()
+    while True:
+        before = play.moves
+        play.tick()
+        assert all(len(play.held(name)) <= limit for name, limit in limits.items())
+        if play.moves == before and play.ticks > 2:
+            break
+        assert play.ticks < 60
+    loads = play.loads()
+    with_room = [name for name in stay if loads[name] < limits[name]]
+    unplaced = [row for row in play.rows.values() if not row.has_ended and row.owner not in stay]
+    assert not (with_room and unplaced)
+    assert all(max(loads.values()) - loads[name] <= 1 for name in with_room)
+
+
+@given(plays())
+@settings(max_examples=200, deadline=None)
+def test_leavers_shards_are_asked_for_within_two_ticks(play: Play) -> None:
+    """A draining worker waits for nobody who has room."""
+    room = sum((row.max_leases or 99) for row in play.workers.values() if row.state != "draining")
+    total = sum(not row.has_ended for row in play.rows.values())
+    play.tick()
+    play.tick()
+    left = [row for row in play.rows.values() if row.owner and play.workers[row.owner].state == "draining"]
+    assert not left or room < total
+
+
+@given(plays())
+@settings(max_examples=200, deadline=None)
+def test_workers_that_see_the_same_never_reach_for_the_same_row(play: Play) -> None:
+    """Everybody works out the whole plan and does its own part."""
+    plans = play.tick()
+    wanted = [key for chosen in plans.values() for key in (*chosen.takes, *chosen.pulls)]
+    assert len(wanted) == len(set(wanted))
+
+
+@given(plays(), st.data())
+@settings(max_examples=150, deadline=None)
+def test_fleet_settles_when_views_were_stale(play: Play, data: st.DataObject) -> None:
+    """Old views cost ticks, never a limit; once all see the same again, it ends as it should."""
+    seen: list[Snapshot] = [play.snapshot()]
+    for _ in range(6):
+        seen.append(play.snapshot())
+        views = {name: seen[data.draw(st.integers(max(0, len(seen) - 3), len(seen) - 1))] for name in play.workers}
+        play.tick(views)
+        assert all(len(play.held(name)) <= (row.max_leases or 99) for name, row in play.workers.items())
+    play.settle(60)
+
+
+@given(plays(), st.randoms())
+@settings(max_examples=50, deadline=None)
+def test_plan_does_not_depend_on_the_order_of_what_was_read(play: Play, rng: Any) -> None:
+    """Tables are read in any order; the same content gives the same plan."""
+    view = play.snapshot()
+    me = sorted(view.workers)[0]
+    rows = list(view.rows.items())
+    rng.shuffle(rows)
+    workers = dict(reversed(list(view.workers.items())))
+    other = replace(view, rows=dict(rows), workers=workers)
+    assert plan(view.fleet(me, play.held(me))) == plan(other.fleet(me, play.held(me)))
+
+
+def a_fleet(rows: dict[str, LeaseRow], *others: WorkerRow, **changes: Any) -> Fleet:
+    """Return the view of ``me``, initialised and allowed to pull."""
+    free = frozenset(key for key, row in rows.items() if row.owner is None)
+    fields: dict[str, Any] = {
+        "me": a_worker("me"),
+        "offered": free,
+        "mine": frozenset(key for key, row in rows.items() if row.owner == "me"),
+        "is_initialised": True,
+        "may_pull": True,
+    }
+    return Fleet(rows=rows, others=others, **(fields | changes))
+
+
+def test_lone_worker_takes_one_row_until_a_processor_has_initialised_and_then_the_rest() -> None:
+    """A worker whose processor cannot start holds up one shard, not all."""
+    rows = rows_of([None] * 5)
+    first = plan(a_fleet(rows, is_initialised=False))
+    assert len(first.takes) == 1
+    assert plan(a_fleet(rows, is_initialised=False, mine=first.takes)) == Plan()
+    assert {*plan(a_fleet(rows, mine=first.takes)).takes, *first.takes} == set(rows)
+
+
+def test_free_row_is_taken_by_its_winner_and_a_tick_later_by_anyone() -> None:
+    """A winner that does not act delays a row by one tick."""
+    rows = rows_of([None] * 12)
+    fleet = a_fleet(rows, a_worker("other"))
+    won = plan(fleet).takes
+    assert 0 < len(won) < 12
+    assert {*plan(replace(fleet, overdue_rows=frozenset(rows))).takes} == set(rows)
+
+
+def test_winner_is_the_highest_score_below_a_fair_share() -> None:
+    """Which of two workers gets a row does not depend on the third."""
+    rows = rows_of([None] * 3)
+    names = ["me", "a", "b"]
+    expected = max(names, key=lambda name: rendezvous(name, "shardId-000000000000"))
+    chosen = plan(a_fleet(rows, a_worker("a"), a_worker("b")))
+    assert ("shardId-000000000000" in chosen.takes) == (expected == "me")
+    assert rendezvous("w", "k") == blake2b(b"w\0k").digest()
+
+
+def test_expired_row_in_a_handoff_goes_to_its_receiver_first() -> None:
+    """Who was promised the row takes it when its holder dies; others a tick later."""
+    rows = {"s": replace(held_row("s", "receiver"), checkpoint_owner="dead")}
+    fleet = a_fleet(rows, a_worker("receiver"), offered={"s"})
+    assert plan(fleet) == Plan()
+    assert plan(replace(fleet, overdue_rows={"s"})).takes == ("s",)
+
+
+def test_nothing_is_pulled_for_balance_before_the_worker_has_beaten_long_enough() -> None:
+    """A deploy that crashes at once takes nobody's shards, but free ones it may take."""
+    rows = rows_of(["other"] * 6 + [None])
+    chosen = plan(a_fleet(rows, a_worker("other"), may_pull=False))
+    assert chosen.pulls == ()
+    assert len(chosen.takes) == 1
+
+
+def test_joining_worker_pulls_one_shard_until_a_processor_has_initialised() -> None:
+    """With nothing free, the first shard is a pulled one."""
+    rows = rows_of(["other"] * 4)
+    assert len(plan(a_fleet(rows, a_worker("other"), is_initialised=False)).pulls) == 1
+    assert plan(a_fleet(rows, a_worker("other"), is_initialised=False, may_pull=False)) == Plan()
+
+
+def test_leavers_shards_are_pulled_before_the_worker_has_beaten_long_enough() -> None:
+    """They have to go somewhere; a rolling deploy does not wait for F."""
+    rows = rows_of(["leaver"] * 4)
+    chosen = plan(a_fleet(rows, a_worker("leaver", state="draining"), may_pull=False))
+    assert set(chosen.pulls) == set(rows)
+
+
+def test_leavers_shards_go_to_the_youngest_within_a_fair_share() -> None:
+    """In a rolling deploy the old workers leave next."""
+    rows = rows_of(["leaver"] * 4 + ["me", "old"])
+    leaver, old = a_worker("leaver", state="draining"), a_worker("old", beat=900)
+    young = a_fleet(rows, leaver, old, me=a_worker("me", beat=5))
+    assert plan(young).pulls == ("shardId-000000000000", "shardId-000000000001")
+    assert plan(replace(young, me=a_worker("me", beat=1000))).pulls == ("shardId-000000000002", "shardId-000000000003")
+
+
+def test_pull_prefers_what_the_donor_took_last() -> None:
+    """A shard that has just moved moves on rather than one that has settled."""
+    rows = {f"s{at}": held_row(f"s{at}", "other", taken_ms=at) for at in (5, 9, 1, 7)}
+    assert plan(a_fleet(rows, a_worker("other"))).pulls == ("s9",)
+
+
+def test_donors_are_pulled_from_by_load() -> None:
+    """Half of what lacks is asked for at once, from the most loaded first."""
+    rows = rows_of(["a"] * 10 + ["b"] * 2)
+    chosen = plan(a_fleet(rows, a_worker("a"), a_worker("b")))
+    assert [rows[key].owner for key in chosen.pulls] == ["a", "a"]
+
+
+def test_nothing_is_pulled_when_the_difference_is_one() -> None:
+    """A move would only swap the two."""
+    assert plan(a_fleet(rows_of(["other"] * 3 + ["me"] * 2), a_worker("other"))) == Plan()
+
+
+def test_row_that_is_asked_for_counts_for_its_receiver_and_is_not_asked_for_again() -> None:
+    """Handoffs under way are load of who will have them."""
+    asked = {key: replace(row, owner="me", checkpoint_owner="other") for key, row in rows_of(["other"] * 2).items()}
+    rows = asked | {f"s{n}": held_row(f"s{n}", "other") for n in range(3)}
+    assert plan(a_fleet(rows, a_worker("other"))) == Plan()
+    given = {key: replace(row, owner="other", checkpoint_owner="me") for key, row in asked.items()}
+    assert plan(a_fleet(given, a_worker("other"), mine=frozenset(given))) == Plan()
+
+
+def test_ended_and_blocked_rows_count_nowhere() -> None:
+    """A table full of finished shards makes nobody busy."""
+    rows = rows_of(["other"] * 8)
+    done = {key: ended(row) for key, row in list(rows.items())[:4]}
+    fleet = a_fleet(rows | done, a_worker("other"), offered=(), blocked=frozenset(list(rows)[4:7]))
+    assert plan(fleet) == Plan()
+
+
+def test_resting_row_is_left_to_others() -> None:
+    """What failed to open here is not tried again at once."""
+    rows = rows_of([None, None])
+    assert plan(a_fleet(rows, resting=["shardId-000000000000"])).takes == ("shardId-000000000001",)
+
+
+def test_draining_worker_wants_nothing() -> None:
+    """Who leaves takes nothing on."""
+    assert plan(a_fleet(rows_of([None, "other"]), me=a_worker("me", state="draining"))) == Plan()
+
+
+def test_dead_owner_is_no_donor() -> None:
+    """Rows of a worker that has left wait until they expire."""
+    assert plan(a_fleet(rows_of(["dead"] * 6))) == Plan()
+
+
+@pytest.mark.parametrize(
+    ("total", "limits", "share"),
+    [(10, [99, 99, 99], 4), (9, [99, 99, 99], 3), (10, [1, 99, 99], 5), (9, [1, 2], 9), (0, [5], 0)],
+)
+def test_fair_share_fills_the_smaller_workers_first(total: int, limits: list[int], share: int) -> None:
+    """Who may have less leaves more for the others."""
+    assert fair_share(total, limits) == share
