@@ -51,9 +51,7 @@ class Buffer:
         self._cuts.clear()
 
     def take(self, *, max_records: int, max_bytes: int) -> Cut:
-        """Take out the next batch: at least one record, at most ``max_records``, and no more bytes than
-        ``max_bytes`` unless the first record alone has more.
-        """
+        """Take out the next batch: at least one record, and no more than both limits unless that one is larger."""
         first = self._cuts.popleft()
         if len(first.records) <= max_records and first.size_bytes <= max_bytes:
             return first

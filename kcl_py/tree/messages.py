@@ -13,21 +13,9 @@ from actors import Ref
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
 from kcl_py.leases.store import Scan
+from kcl_py.leases.view import How
 from kcl_py.records import Record, SequenceNumber
 from kcl_py.sources.source import Listing, Position, ShardInfo
-
-
-class How(StrEnum):
-    """How a row is to be taken; the values are the ``why`` of ``kcl_py.lease.taken``."""
-
-    FREE = "free"
-    EXPIRED = "expired"
-    OWN = "own"
-    """It names this very worker, and no Lease of it runs."""
-    HANDOFF = "handoff"
-    """Pulled from its holder, who goes on until it has drained."""
-    AWAIT = "await"
-    """A pull of this worker is already in the row."""
 
 
 class Why(StrEnum):

@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
-from kcl_py.delivery.buffer import Buffer, Cut, after
-from kcl_py.delivery.ledger import Ledger, Range
+from kcl_py.delivery.buffer import Buffer, after
+from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook
+from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.leases.row import Halt
 from kcl_py.processor import OwnedShard, RecordProcessor
-from kcl_py.records import RecordBatch, Redelivery, SequenceNumber
+from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind, ShardInfo
 from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.messages import (
@@ -43,7 +44,6 @@ FAREWELL_S = 5.0
 """How long ``lease_lost`` may take; the shard is another worker's by then, so nothing waits for it longer."""
 HALT_CHARACTERS = 200
 """How much of an error goes into the row, which stays under 1 KB."""
-_LAST_HOOKS = ("shutdown_requested", "lease_lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +68,6 @@ class _OutOfTime:
     """The drain has reached its limit."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    cut: Cut
-    entry: Range
-
-
-@dataclass(slots=True)
-class _Hook:
-    """A call of the user's code, over all its attempts."""
-
-    name: str
-    call: Callable[[], Awaitable[None]]
-    on_return: Callable[[], None]
-    attempt: int = 1
-    last_failure: str = ""
-
-    @property
-    def redelivery(self) -> Redelivery | None:
-        return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None
-
-
 class Pipeline(Supervisor):
     """Delivers one shard."""
 
@@ -102,10 +81,10 @@ class Pipeline(Supervisor):
         self._account = worker.budget.account()
         self._buffer = Buffer()
         self._ledger = Ledger()
-        self._batch: _Batch | None = None
+        self._batch: Delivery | None = None
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
-        self._hook: _Hook | None = None
+        self._hook: Hook | None = None
         self._running: OwnedTask | None = None
         self._pause: OwnedTask | None = None
         self._limit: OwnedTask | None = None
@@ -251,7 +230,7 @@ class Pipeline(Supervisor):
         limits = self._worker.config.delivery.batch
         cut = self._buffer.take(max_records=limits.max_records, max_bytes=limits.max_bytes)
         entry = self._ledger.open(cut.records[0].position, cut.records[-1].position, len(cut.records))
-        self._batch = _Batch(cut, entry)
+        self._batch = Delivery(cut, entry)
         if self._is_first:
             self._is_first = False
             since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
@@ -296,19 +275,19 @@ class Pipeline(Supervisor):
     # --- hooks and their failures ------------------------------------------------------------------------------
 
     def _call(self, name: str, call: Callable[[], Awaitable[None]], on_return: Callable[[], None]) -> None:
-        self._hook = _Hook(name, call, on_return)
+        self._hook = Hook(name, call, on_return)
         self._run_hook()
 
     def _run_hook(self) -> None:
         assert self._hook is not None
-        self._is_held_back = self._hook.name not in _LAST_HOOKS and not self._is_allowed()
+        self._is_held_back = self._hook.name not in LAST_HOOKS and not self._is_allowed()
         if not self._is_held_back:
             self._running = self.run_task(self._hook.call, done=lambda _: _Returned(), failed=_Raised)
 
     def _return(self) -> None:
         assert self._hook is not None
         self._running = None
-        is_last = self._hook.name in _LAST_HOOKS
+        is_last = self._hook.name in LAST_HOOKS
         self._hook.on_return()
         if self._is_draining and not is_last:
             self._say_goodbye()
@@ -331,7 +310,7 @@ class Pipeline(Supervisor):
             hook.attempt += 1
             self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), _TryAgain())
 
-    def _halt(self, hook: _Hook) -> None:
+    def _halt(self, hook: Hook) -> None:
         self.state = "halted"
         self._producer.tell(CloseReading())
         at = self._batch.cut.records[0].sequence_number if self._batch is not None else self._row.checkpoint
@@ -394,7 +373,7 @@ class Pipeline(Supervisor):
 
     def _run_out_of_time(self) -> None:
         assert self._hook is not None
-        if self._hook.name in _LAST_HOOKS:
+        if self._hook.name in LAST_HOOKS:
             self._log.warning("kcl_py.processor.cut_off", hook=self._hook.name)
             self._say_drained()
         else:
@@ -403,7 +382,7 @@ class Pipeline(Supervisor):
     def _abandon(self) -> None:
         if self.state == "drained":
             self._say_drained()
-        elif self._hook is None or self._hook.name not in _LAST_HOOKS:
+        elif self._hook is None or self._hook.name not in LAST_HOOKS:
             self._stop_reading()
             self._say_farewell()
 

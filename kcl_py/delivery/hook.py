@@ -1,0 +1,34 @@
+"""A call of the user's code, over all its attempts, and what it is called for. Pure."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kcl_py.delivery.buffer import Cut
+from kcl_py.delivery.ledger import Range
+from kcl_py.records import Redelivery
+
+LAST_HOOKS = ("shutdown_requested", "lease_lost")
+"""The hooks that end an ownership before its shard has ended: called once, whatever the fence says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Records that the processor has in hand."""
+
+    cut: Cut
+    entry: Range
+
+
+@dataclass(slots=True)
+class Hook:
+    """One hook of the processor."""
+
+    name: str
+    call: Callable[[], Awaitable[None]]
+    on_return: Callable[[], None]
+    attempt: int = 1
+    last_failure: str = ""
+
+    @property
+    def redelivery(self) -> Redelivery | None:
+        return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None

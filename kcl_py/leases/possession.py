@@ -1,0 +1,90 @@
+"""What a holder has proven by its acknowledged writes: the row as it is, and until when it may act.
+
+Pure; instants are monotonic seconds. See lease-protocol 2 and 3.
+"""
+
+from dataclasses import replace
+
+from kcl_py.leases.fence import Fence, Pulse
+from kcl_py.leases.row import LeaseRow
+from kcl_py.leases.tenure import Tenure, deadline
+from kcl_py.leases.writer import Settled
+
+
+class Possession:
+    """The row of one Lease, from the take on.
+
+    Args:
+        row: the row as it was seen.
+        pulse: tells gaps of the event loop.
+        failover_s: how long a row may stand still before others take it.
+        margin_s: how long before that the holder stops.
+    """
+
+    def __init__(self, row: LeaseRow, pulse: Pulse, *, failover_s: float, margin_s: float) -> None:
+        self.row = row
+        self.fence = Fence(pulse)
+        """What Pipeline and Checkpointer ask."""
+        self._failover_s, self._margin_s = failover_s, margin_s
+        self._first_sent_at: float | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return self.fence.tenure is not None
+
+    @property
+    def token(self) -> str:
+        assert self.fence.tenure is not None
+        return self.fence.tenure.token
+
+    @property
+    def deadline_at(self) -> float:
+        assert self.fence.tenure is not None
+        return self.fence.tenure.deadline_at
+
+    def begin(self, taken: Settled) -> int:
+        """Note an acknowledged take; return the epoch."""
+        assert taken.row is not None
+        assert taken.write.token is not None
+        self.row = taken.row
+        epoch = int(taken.write.set[("leaseCounter",)])
+        self.fence.tenure = Tenure(taken.write.owner, taken.write.token, epoch, self._deadline(taken.sent_at))
+        self.fence.confirmed_at = taken.sent_at
+        return epoch
+
+    def end(self) -> None:
+        self.fence.tenure = None
+
+    def acknowledge(self, settled: Settled) -> None:
+        """Note a write that succeeded.
+
+        Success known only by a read counts from the first write sent with the same expected counter: it may be that
+        one which has taken effect.
+        """
+        assert settled.row is not None
+        assert self.fence.tenure is not None
+        base = settled.sent_at
+        if settled.by_read and self._first_sent_at is not None:
+            base = self._first_sent_at
+        self._first_sent_at = None
+        self.row = settled.row
+        tenure = self.fence.tenure
+        self.fence.tenure = replace(tenure, deadline_at=max(tenure.deadline_at, self._deadline(base)))
+        self.fence.confirmed_at = max(self.fence.confirmed_at, base)
+
+    def adopt(self, settled: Settled) -> None:
+        """Note a write that did not succeed although the token is still ours: go on from the row that was read."""
+        assert settled.row is not None
+        if settled.row.counter != self.row.counter:
+            self._first_sent_at = None
+        else:
+            self.note_sent(settled)
+        self.row = settled.row
+
+    def note_sent(self, settled: Settled) -> None:
+        """Note a write that may yet take effect, or has without an answer."""
+        if self._first_sent_at is None:
+            self._first_sent_at = settled.sent_at
+
+    def _deadline(self, sent_at: float) -> float:
+        return deadline(sent_at, self._failover_s, self._margin_s)

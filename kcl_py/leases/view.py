@@ -1,0 +1,174 @@
+"""What one worker knows of the fleet: who lives, what the lease rows say, and which of them may be taken.
+
+Pure: fed with what was read and when, in monotonic seconds; never reads or writes by itself.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kcl_py.leases.lineage import blocking_parents
+from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.sightings import Sightings
+
+
+class How(StrEnum):
+    """How a row is to be taken; the values are the ``why`` of ``kcl_py.lease.taken``."""
+
+    FREE = "free"
+    EXPIRED = "expired"
+    OWN = "own"
+    """It names this very worker, and no Lease of it runs."""
+    HANDOFF = "handoff"
+    """Pulled from its holder, who goes on until it has drained."""
+    AWAIT = "await"
+    """A pull of this worker is already in the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turnover:
+    """What a look at the worker table showed."""
+
+    gone: tuple[str, ...]
+    """Workers that are dead or have left."""
+    has_news: bool
+    """Whether the lease table should be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A row that may be taken."""
+
+    how: How
+    since_at: float
+    """When that was first seen."""
+
+
+class View:
+    """The fleet and its rows, as last read.
+
+    Args:
+        me: this worker, as in ``leaseOwner``.
+        failover_s: how long a row or worker may stand still.
+        exclusive_id: whether rows of an earlier run under the same worker id are mine at once.
+    """
+
+    def __init__(self, me: str, *, failover_s: float, exclusive_id: bool) -> None:
+        self._me, self._failover_s, self._exclusive_id = me, failover_s, exclusive_id
+        self._beats, self._counters = Sightings(failover_s), Sightings(failover_s)
+        self._missing = Sightings(failover_s)
+        self._ever_seen: dict[str, None] = {}
+        self._draining_since: dict[str, float] = {}
+        self.members: dict[str, WorkerRow] | None = None
+        self.rows: dict[str, LeaseRow] | None = None
+        self.offers: dict[str, Offer] = {}
+
+    def note_members(self, rows: tuple[WorkerRow, ...], *, begun_at: float, ended_at: float) -> Turnover:
+        """Take in the worker table; a row counts as alive from first sight until it has stood still for F."""
+        before = self.members or {}
+        self.members = {
+            row.worker: row
+            for row in sorted(rows, key=lambda row: row.worker)
+            if not self._beats.has_expired(row.worker, row.beat, begun_at=begun_at, ended_at=ended_at)
+            or row.worker == self._me
+        }
+        self._beats.keep(row.worker for row in rows)
+        self._draining_since = {
+            worker: self._draining_since.get(worker, ended_at)
+            for worker, row in self.members.items()
+            if row.state == "draining"
+        }
+        gone = tuple(worker for worker in before if worker not in self.members)
+        has_news = bool(gone) or any(
+            worker not in before or before[worker].news != row.news
+            for worker, row in self.members.items()
+            if worker != self._me
+        )
+        return Turnover(gone, has_news)
+
+    def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
+        """Take in the lease table."""
+        self._ever_seen.update(dict.fromkeys(rows))
+        for key in self._ever_seen:
+            counter = rows[key].counter if key in rows else None
+            self._missing.has_expired(key, counter, begun_at=begun_at, ended_at=ended_at)
+        self.rows = {}
+        self.offers = {key: offer for key, offer in self.offers.items() if key in rows}
+        self._counters.keep(rows)
+        for row in rows.values():
+            self.note_row(row, begun_at=begun_at, ended_at=ended_at)
+
+    def note_row(self, row: LeaseRow, *, begun_at: float, ended_at: float) -> None:
+        """Take in one row that was read, or that an acknowledged write returned."""
+        assert self.rows is not None
+        self._ever_seen[row.key] = None
+        self.rows[row.key] = row
+        how = self._how(row, begun_at, ended_at)
+        if how is None:
+            self.offers.pop(row.key, None)
+        elif row.key not in self.offers or self.offers[row.key].how is not how:
+            self.offers[row.key] = Offer(how, ended_at)
+
+    def _how(self, row: LeaseRow, begun_at: float, ended_at: float) -> How | None:
+        if row.has_ended:
+            return None
+        if row.holder == self._me or self._is_own_earlier(row):
+            return How.OWN
+        if row.owner == self._me:
+            return How.AWAIT
+        if row.holder is None:
+            return How.FREE
+        if self._counters.has_expired(row.key, row.counter, begun_at=begun_at, ended_at=ended_at):
+            return How.EXPIRED
+        return None
+
+    def _is_own_earlier(self, row: LeaseRow) -> bool:
+        mine = self._me.rpartition("/")[0]
+        return self._exclusive_id and row.holder is not None and row.holder.rpartition("/")[0] == mine
+
+    def to_reread(self, now: float) -> list[tuple[str, float]]:
+        """Name the rows that have stood still for half of F, and the instant from which a read finds them expired."""
+        due = []
+        for key in self.rows or {}:
+            expires_at = self._counters.expires_at(key)
+            if expires_at is not None and key not in self.offers and now > expires_at - self._failover_s / 2:
+                due.append((key, expires_at))
+        return due
+
+    def others(self) -> list[WorkerRow]:
+        """The other live workers; where there is no worker table, whoever holds a row that still moves."""
+        if self.members is not None:
+            return [row for worker, row in self.members.items() if worker != self._me]
+        rows = (self.rows or {}).values()
+        owners = Counter(row.owner for row in rows if row.owner not in (None, self._me) and row.key not in self.offers)
+        return [WorkerRow(str(owner), state="active", held=held) for owner, held in sorted(owners.items(), key=str)]
+
+    def overdue_rows(self, before: float) -> set[str]:
+        """Name the rows that have been on offer since an instant ``before`` that one."""
+        return {key for key, offer in self.offers.items() if offer.since_at <= before}
+
+    def overdue_workers(self, before: float) -> set[str]:
+        """Name the workers that have been draining since before then."""
+        return {worker for worker, since_at in self._draining_since.items() if since_at <= before}
+
+    def was_seen(self, key: str) -> bool:
+        """Whether there ever was a row of that key."""
+        return key in self._ever_seen
+
+    def may_make(self, key: str, now: float) -> bool:
+        """Whether a row that is not there may be made: at once if there never was one, else after F without it."""
+        if key not in self._ever_seen:
+            return True
+        expires_at = self._missing.expires_at(key)
+        return key not in (self.rows or {}) and expires_at is not None and now > expires_at
+
+    def unknown_children(self) -> bool:
+        """Whether an ended shard names a child without a row."""
+        rows = self.rows or {}
+        return any(child not in rows for row in rows.values() for child in row.children)
+
+    def is_blocked(self, key: str, unread: frozenset[str]) -> bool:
+        """Whether a parent of the shard must end first."""
+        assert self.rows is not None
+        return bool(blocking_parents(self.rows[key], self.rows, unread))

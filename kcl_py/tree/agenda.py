@@ -1,0 +1,85 @@
+"""What a Lease has to do with its row, and which write is the next one. Pure; instants are monotonic seconds."""
+
+from dataclasses import dataclass
+
+from kcl_py.leases import rules
+from kcl_py.leases.row import Halt, LeaseRow
+from kcl_py.leases.rules import Report
+from kcl_py.leases.store import Write
+from kcl_py.records import SequenceNumber
+from kcl_py.tree.checkpoints import Checkpoints
+from kcl_py.tree.messages import Complete, Drained, Release
+
+
+@dataclass(slots=True)
+class Agenda:
+    """What is known of the wishes of everybody: of the worker, the receiver, the Pipeline and the processor."""
+
+    owner: str
+    stream: str
+    checkpoints: Checkpoints
+    fault: str | None = None
+    """Why the shard is taken only to be released again."""
+    is_beat_due: bool = False
+    halt: Halt | None = None
+    stop: Release | None = None
+    gone: str | None = None
+    """A worker that has died."""
+    is_draining: bool = False
+    drained: Drained | None = None
+    completion: Complete | None = None
+    children: tuple[str, ...] | None = None
+    """Children that have their rows; only then the shard can be completed."""
+
+    @property
+    def must_make_children(self) -> bool:
+        """Whether rows for the children come next; a renewal that is due goes first."""
+        return self.completion is not None and self.children is None and not self.is_beat_due
+
+    @property
+    def unfinished(self) -> int:
+        return self.drained.unfinished if self.drained is not None else 0
+
+    def may_resume(self, row: LeaseRow) -> bool:
+        """Whether the drain has lost its reason: the handoff was called off and the worker does not stop."""
+        return self.drained is not None and not row.in_handoff and self.stop is None
+
+    def next_write(self, row: LeaseRow, token: str, *, now: float, now_ms: int) -> Write | None:
+        """Work out the next write of a held lease; None if there is nothing to write."""
+        me = self.owner
+        if row.in_handoff and row.owner == self.gone:
+            return rules.cancel_handoff_by_holder(row, owner=me, token=token)
+        if self.children is not None:
+            return rules.complete(row, owner=me, token=token, children=self.children)
+        if self.drained is not None or self.fault is not None:
+            if row.in_handoff:
+                return rules.transfer(row, owner=me, position=self._final())
+            if self.stop is not None or self.fault is not None:
+                return self._release(row, token)
+        if (asked := self.checkpoints.asked()) is not None:
+            return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now_ms))
+        if self.is_beat_due:
+            due = self.checkpoints.due(now)
+            return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now_ms))
+        return None
+
+    def _final(self) -> SequenceNumber | None:
+        return None if self.drained is None else self.checkpoints.final(self.drained.prefix)
+
+    def _release(self, row: LeaseRow, token: str) -> Write:
+        delivered = None
+        if self.drained is not None and self.drained.delivered is not None and not self.drained.unfinished:
+            delivered = str(self.drained.delivered)
+        return rules.release(
+            row, owner=self.owner, token=token, position=self._final(), delivered=delivered, fault=self.fault
+        )
+
+    def _report(self, row: LeaseRow, position: SequenceNumber | None, now_ms: int) -> Report:
+        progress = self.checkpoints.progress
+        return Report(
+            position=position,
+            lag_ms=progress.lag_ms if progress else None,
+            lag_at_ms=now_ms if progress else None,
+            halted=self.halt,
+            stream=self.stream if row.native.stream is None else None,
+        )

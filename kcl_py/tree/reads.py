@@ -1,0 +1,102 @@
+"""What the Coordinator sends to itself: alarms, and the outcomes of its requests.
+
+Each request reads the clock around itself, so that what it shows can be judged by time.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from kcl_py.errors import ConditionFailedError, RequestError
+from kcl_py.leases import rules
+from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.sources.source import Position
+from kcl_py.tree.messages import Listed, Members, Reread, Scanned
+from kcl_py.tree.worker import Worker
+
+
+class Alarm(Enum):
+    """What the Coordinator reminds itself of."""
+
+    TICK = auto()
+    """Look at the fleet and decide."""
+    BEAT = auto()
+    """Write the own worker row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RereadDue:
+    """The row may have expired by now."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The worker's own row was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """These rows were made by this worker."""
+
+    rows: tuple[LeaseRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """Nothing names this worker any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A request failed; the next tick tries again."""
+
+    what: str
+    error: RequestError
+
+
+class Reads:
+    """Requests of one worker to the lease store and the source; errors are those of the two."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker, self._store, self._now = worker, worker.store, worker.clock.monotonic
+
+    async def members(self) -> Members:
+        begun_at = self._now()
+        rows = await self._store.workers()
+        return Members(begun_at, self._now(), rows)
+
+    async def lease_rows(self) -> Scanned:
+        begun_at = self._now()
+        scan = await self._store.scan()
+        return Scanned(begun_at, self._now(), scan)
+
+    async def row(self, key: str) -> Reread:
+        begun_at = self._now()
+        row = await self._store.read(key)
+        return Reread(begun_at, self._now(), key, row)
+
+    async def shards(self, at: Position | None) -> Listed:
+        return Listed(await self._worker.source.list_shards(at))
+
+    async def announce(self, row: WorkerRow) -> Announced:
+        await self._store.put_worker(row)
+        return Announced()
+
+    async def create(self, rows: tuple[LeaseRow, ...]) -> Created:
+        return Created(tuple([row for row in rows if await self._store.create(row)]))
+
+    async def let_go(self) -> LetGo:
+        """Look once more, and leave no row that names this worker as its holder; then the worker's own row goes."""
+        me = self._worker.owner
+        for seen in (await self._store.scan()).rows:
+            if me not in (seen.owner, seen.checkpoint_owner):
+                continue
+            row = await self._store.read(seen.key)
+            if row is not None and row.holder == me:
+                with suppress(ConditionFailedError):
+                    await self._store.write(rules.let_go(row, owner=me))
+        if self._store.has_workers:
+            await self._store.delete_worker(me)
+        return LetGo()
