@@ -1,0 +1,69 @@
+"""``make demo``: ``python -m examples.demo [--quick]``. Exits with 1 if any figure is not as it must be."""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import anyio
+from rich.console import Console
+
+from actors.clock import SystemClock
+from examples.demo.reckoning import reckon
+from examples.demo.screen import carrier_table, screen
+from examples.demo.story import Plan, Story
+from examples.demo.verdict import failures, lines
+
+FOLDER = Path(".demo")
+AWS = {
+    "AWS_ACCESS_KEY_ID": "demo",
+    "AWS_SECRET_ACCESS_KEY": "demo",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "NO_PROXY": "127.0.0.1",
+}
+"""What all processes of the demo run with, instead of anything of the user's."""
+
+
+def isolate() -> None:
+    """Keep the user's AWS and kcl settings away from this process and its children."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "KCL_")):
+            del os.environ[name]
+    os.environ.update(AWS)
+
+
+def main() -> int:
+    """Give the demo; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="January only")
+    parser.add_argument("--no-spark", action="store_true", help="the workers alone")
+    options = parser.parse_args()
+    begun_at = time.monotonic()
+    isolate()
+    FOLDER.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="run-", dir=FOLDER)).resolve()
+    console, plan = Console(), Plan(options.quick, has_spark=not options.no_spark)
+    with screen(console) as shown:
+        traces = anyio.run(Story(plan, folder, shown, SystemClock()).run)
+    reckoning, carriers = reckon(plan, traces)
+    console.print(carrier_table(carriers))
+    failed = failures(reckoning)
+    if failed:
+        print(f"what the processes said and wrote: {folder}")
+    else:
+        shutil.rmtree(folder)
+    print(*lines(reckoning, took_s=time.monotonic() - begun_at), sep="\n", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
