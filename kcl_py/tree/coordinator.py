@@ -328,7 +328,7 @@ class Coordinator(Actor):
             overdue_rows=view.overdue_rows(a_tick_ago),
             overdue_workers=view.overdue_workers(a_tick_ago),
             is_initialised=self._initialized,
-            may_pull=self._initialized and beating_s >= self._leases.failover_s,
+            may_pull=beating_s >= self._leases.failover_s,
         )
 
     def _open(self, row: LeaseRow, how: How, fault: str | None = None) -> None:
