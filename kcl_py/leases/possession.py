@@ -86,5 +86,13 @@ class Possession:
         if self._first_sent_at is None:
             self._first_sent_at = settled.sent_at
 
+    def is_behind(self, scanned: LeaseRow) -> bool:
+        """Whether a scanned row may know more than we do: it is to be answered with a heartbeat, never believed."""
+        mine = self.row
+        owners = (mine.owner, mine.checkpoint_owner)
+        return scanned.counter > mine.counter or (
+            scanned.counter == mine.counter and (scanned.owner, scanned.checkpoint_owner) != owners
+        )
+
     def _deadline(self, sent_at: float) -> float:
         return deadline(sent_at, self._failover_s, self._margin_s)

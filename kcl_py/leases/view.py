@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kcl_py.leases.lineage import blocking_parents
+from kcl_py.leases.lineage import NewLease, blocking_parents
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.sightings import Sightings
+
+REMEMBERED_S = 3600
+"""For how long the row of a dead worker is left in the table, for whoever wonders where it went."""
 
 
 class How(StrEnum):
@@ -34,6 +37,12 @@ class Turnover:
     """Workers that are dead or have left."""
     has_news: bool
     """Whether the lease table should be looked at."""
+    dead: tuple[WorkerRow, ...] = ()
+    """Rows that no longer move."""
+
+    def forgotten(self, now_s: int) -> list[str]:
+        """Name the dead whose rows have been there long enough for people to see them; ``now_s`` is Unix time."""
+        return [row.worker for row in self.dead if now_s - row.updated_s > REMEMBERED_S]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,7 @@ class View:
             for worker, row in self.members.items()
             if worker != self._me
         )
-        return Turnover(gone, has_news)
+        return Turnover(gone, has_news, tuple(row for row in rows if row.worker not in self.members))
 
     def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
         """Take in the lease table."""
@@ -144,6 +153,12 @@ class View:
         owners = Counter(row.owner for row in rows if row.owner not in (None, self._me) and row.key not in self.offers)
         return [WorkerRow(str(owner), state="active", held=held) for owner, held in sorted(owners.items(), key=str)]
 
+    def has_taker(self) -> bool:
+        """Whether another worker may pull what this one lets go of."""
+        return any(
+            row.state == "active" and (row.max_leases is None or row.held < row.max_leases) for row in self.others()
+        )
+
     def overdue_rows(self, before: float) -> set[str]:
         """Name the rows that have been on offer since an instant ``before`` that one."""
         return {key for key, offer in self.offers.items() if offer.since_at <= before}
@@ -151,10 +166,6 @@ class View:
     def overdue_workers(self, before: float) -> set[str]:
         """Name the workers that have been draining since before then."""
         return {worker for worker, since_at in self._draining_since.items() if since_at <= before}
-
-    def was_seen(self, key: str) -> bool:
-        """Whether there ever was a row of that key."""
-        return key in self._ever_seen
 
     def may_make(self, key: str, now: float) -> bool:
         """Whether a row that is not there may be made: at once if there never was one, else after F without it."""
@@ -167,6 +178,10 @@ class View:
         """Whether an ended shard names a child without a row."""
         rows = self.rows or {}
         return any(child not in rows for row in rows.values() for child in row.children)
+
+    def first_row(self, new: NewLease, *, stream: str, now_s: int) -> LeaseRow:
+        """Make the first row of a shard; one that is made anew counts on from the Unix second, so epochs keep rising."""
+        return new.row(stream=stream, counter=now_s if new.shard.shard_id in self._ever_seen else 0)
 
     def is_blocked(self, key: str, unread: frozenset[str]) -> bool:
         """Whether a parent of the shard must end first."""

@@ -14,8 +14,8 @@ from kcl_py.delivery.retry import brief, root_cause
 from kcl_py.errors import LeaseTableError, MissingError, RequestError
 from kcl_py.leases.assignment import Fleet, plan
 from kcl_py.leases.identity import mismatch, strangers
-from kcl_py.leases.lineage import NewLease, discover, has_hole, unread
-from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.lineage import discover, has_hole, unread
+from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.view import How, View
 from kcl_py.sources.source import Listing, PositionKind
 from kcl_py.tree.holding import Holding, Phase, Setbacks
@@ -38,7 +38,8 @@ from kcl_py.tree.messages import (
     ShardRuns,
     StopWorker,
 )
-from kcl_py.tree.reads import Alarm, Announced, Created, LetGo, Reads, RequestFailed, RereadDue
+from kcl_py.tree.presence import Presence
+from kcl_py.tree.reads import Alarm, Announced, Created, Forgotten, LetGo, Reads, RequestFailed, RereadDue
 from kcl_py.tree.worker import Worker
 
 AUDIT_S = 60.0
@@ -72,10 +73,8 @@ class Coordinator(Actor):
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._in_flight: dict[str, None] = {}
-        self._beat = self._news = 0
-        self._has_unsaid = False
-        self._beating_since: float | None = None
-        self._initialized = self._is_ready = False
+        self._presence = Presence(worker)
+        self._is_ready = False
         self._scan_due_at = self._list_due_at = float("-inf")
         self._stop: StopWorker | None = None
         self._unfinished = 0
@@ -111,6 +110,8 @@ class Coordinator(Actor):
                 self._note_created(rows)
             case Announced():
                 self._note_announced()
+            case Forgotten():
+                pass
             case RequestFailed(what, error):
                 self._worker.log.warning("kcl_py.coordinator.request_failed", request=what, error=str(error))
             case ShardRuns(key, shard, lease):
@@ -120,7 +121,7 @@ class Coordinator(Actor):
             case Awaiting(row):
                 self._note_phase(row, Phase.AWAITING)
             case Initialized():
-                self._initialized = True
+                self._presence.is_initialized = True
             case ShardEnded(row, children):
                 self._note_ended(row, children)
             case GaveUp(key, given_up, unfinished):
@@ -204,35 +205,23 @@ class Coordinator(Actor):
 
     def _tell_news(self) -> None:
         """Have the others look at the lease table."""
-        self._news += 1
+        self._presence.news += 1
         self._announce()
 
     def _announce(self) -> None:
         """Write the own worker row; while a write is on its way, once more after it."""
         if not self._worker.store.has_workers:
-            self._beating_since = self._beating_since or self._worker.started_at
+            self._presence.note_written(self.clock.monotonic())
             return
-        self._has_unsaid = "announce" in self._in_flight
-        if not self._has_unsaid:
-            self._beat += 1
-            row = self._my_row()
-            self._ask("announce", partial(self._reads.announce, row))
+        self._presence.has_unsaid = "announce" in self._in_flight
+        if not self._presence.has_unsaid:
+            self._presence.beat()
+            self._ask("announce", partial(self._reads.announce, self._presence.row(self._held.values())))
 
     def _note_announced(self) -> None:
-        self._beating_since = self._beating_since or self.clock.monotonic()
-        if self._has_unsaid:
+        self._presence.note_written(self.clock.monotonic())
+        if self._presence.has_unsaid:
             self._announce()
-
-    def _my_row(self) -> WorkerRow:
-        return WorkerRow(
-            worker=self._worker.owner,
-            beat=self._beat,
-            state="draining" if self._stop is not None else "active" if self._initialized else "starting",
-            held=sum(1 for holding in self._held.values() if holding.phase is Phase.HELD),
-            max_leases=self._leases.max_leases,
-            news=self._news,
-            updated_s=int(self.clock.time()),
-        )
 
     # --- what was read -----------------------------------------------------------------------------------------
 
@@ -242,6 +231,8 @@ class Coordinator(Actor):
             self._tell_leases(MemberGone(worker))
         if turnover.has_news:
             self._scan()
+        for worker in turnover.forgotten(int(self.clock.time())):
+            self._ask(f"forget {worker}", partial(self._reads.forget, worker))
 
     def _note_scan(self, scanned: Scanned) -> None:
         for sentence in scanned.scan.malformed:
@@ -264,27 +255,19 @@ class Coordinator(Actor):
         listing, rows, start = self._listing, self._view.rows, self._worker.config.start
         if listing is None or rows is None or "create" in self._in_flight:
             return
-        now = self.clock.monotonic()
         self._listing, self._unread = None, unread(listing, rows, start)
+        now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
         found = [new for new in discover(listing, rows, start) if self._view.may_make(new.shard.shard_id, now)]
-        missing = tuple(self._make_row(new) for new in found)
+        missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing))
 
-    def _make_row(self, new: NewLease) -> LeaseRow:
-        """Make a first row, or one anew that was deleted: its counter then goes on rising, so that epochs do."""
-        is_anew = self._view.was_seen(new.shard.shard_id)
-        if is_anew:
-            self._worker.log.warning("kcl_py.lease.recreated", shard_id=new.shard.shard_id)
-        return new.row(stream=self._worker.stream.identity, counter=int(self.clock.time()) if is_anew else 0)
-
     def _note_created(self, rows: tuple[LeaseRow, ...]) -> None:
-        now = self.clock.monotonic()
         for row in rows:
-            self._view.note_row(row, begun_at=now, ended_at=now)
+            if row.counter > 0:
+                self._worker.log.warning("kcl_py.lease.recreated", shard_id=row.key)
+            self._note_row(row)
         self._scan()
-
-    # --- deciding ----------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         """Open what is to be taken or pulled now; once the worker stops, see whether it is done."""
@@ -316,9 +299,8 @@ class Coordinator(Actor):
         assert view.rows is not None
         assert self._unread is not None
         unread = self._unread
-        beating_s = 0.0 if self._beating_since is None else now - self._beating_since
         return Fleet(
-            me=self._my_row(),
+            me=self._presence.row(self._held.values()),
             others=view.others(),
             rows=view.rows,
             blocked={key for key, row in view.rows.items() if row.parents and view.is_blocked(key, unread)},
@@ -327,8 +309,8 @@ class Coordinator(Actor):
             resting={key for key in view.rows if not self._setbacks.allows(key, now)},
             overdue_rows=view.overdue_rows(a_tick_ago),
             overdue_workers=view.overdue_workers(a_tick_ago),
-            is_initialised=self._initialized,
-            may_pull=beating_s >= self._leases.failover_s,
+            is_initialised=self._presence.is_initialized,
+            may_pull=self._presence.seconds(now) >= self._leases.failover_s,
         )
 
     def _open(self, row: LeaseRow, how: How, fault: str | None = None) -> None:
@@ -395,29 +377,18 @@ class Coordinator(Actor):
             if holding.lease is not None:
                 holding.lease.tell(message)
 
-    # --- stopping ----------------------------------------------------------------------------------------------
-
     def _stop_all(self, stop: StopWorker) -> None:
         is_first, self._stop = self._stop is None, stop
-        self.state = "draining"
+        self.state, self._presence.is_draining = "draining", True
         if is_first:
             self._worker.log.info("kcl_py.worker.draining", shards=len(self._held))
-            self._stop_waiting_at = self.clock.monotonic() + self._patience_s()
+            patience_s = WAIT_TICKS * self._leases.tick_s if self._view.has_taker() else 0.0
+            self._stop_waiting_at = self.clock.monotonic() + patience_s
             self._tell_news()
         self._tell_leases(self._release(stop))
 
     def _release(self, stop: StopWorker) -> Release:
         return Release(min(self._stop_waiting_at, stop.until_at), stop.until_at)
-
-    def _patience_s(self) -> float:
-        """How long to go on and wait to be pulled from: not at all, unless somebody has room."""
-        has_taker = any(
-            member.worker != self._worker.owner
-            and member.state == "active"
-            and (member.max_leases is None or member.held < member.max_leases)
-            for member in (self._view.members or {}).values()
-        )
-        return WAIT_TICKS * self._leases.tick_s if has_taker else 0.0
 
     def _say_stopped(self) -> None:
         assert self._stop is not None

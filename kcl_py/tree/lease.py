@@ -6,6 +6,7 @@ abandons the Pipeline. See lease-protocol 2, 3 and 5. Mirrors: ``KinesisClient.S
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from actors import Actor, OwnedTask, Ref
 from kcl_py.leases import rules
@@ -135,7 +136,7 @@ class Lease(Actor):
             case Drained():
                 self._note_drained(message)
             case Hint(row):
-                self._look_at_hint(row)
+                self._agenda.is_beat_due |= self._possession.is_behind(row)
             case MemberGone(owner):
                 self._agenda.gone = owner
             case Release():
@@ -182,8 +183,6 @@ class Lease(Actor):
         is_looking_out = self._agenda.stop is not None and not self._agenda.is_draining
         period_s = POLL_S if is_looking_out else self._options.heartbeat_s
         self._set_alarm(Alarm.BEAT, period_s * self._worker.ids.jitter(1 - JITTER, 1.0))
-
-    # --- what became of it -------------------------------------------------------------------------------------
 
     def _settle(self, settled: Settled) -> None:
         if settled.outcome in ("no_effect", "unknown"):
@@ -298,16 +297,6 @@ class Lease(Actor):
         else:
             self._set_alarm(Alarm.POLL, POLL_S)
 
-    # --- holding -----------------------------------------------------------------------------------------------
-
-    def _look_at_hint(self, row: LeaseRow) -> None:
-        """Answer a scanned row that knows more than we do with a heartbeat, never with a belief."""
-        mine = self._row
-        if row.counter < mine.counter:
-            return
-        if (row.counter, row.owner, row.checkpoint_owner) != (mine.counter, mine.owner, mine.checkpoint_owner):
-            self._agenda.is_beat_due = True
-
     def _look(self) -> None:
         """See in the row as it now is whether a handoff was asked for, or called off."""
         row = self._row
@@ -349,8 +338,6 @@ class Lease(Actor):
         else:
             checkpoint.answer.resolve(CheckpointOutcome.LOST)
 
-    # --- ending ------------------------------------------------------------------------------------------------
-
     def _stop_soon(self, stop: Release) -> None:
         self._agenda.stop = stop
         if self._possession.is_held and not self._agenda.is_draining:
@@ -358,9 +345,9 @@ class Lease(Actor):
             self._set_alarm(Alarm.STOP_WAITING, stop.wait_until_at - self.clock.monotonic())
 
     def _make_children(self) -> None:
-        row, token, completion = self._row, self._possession.token, self._agenda.completion
-        assert completion is not None
-        self._request(lambda: make_children(self._worker, row, token, completion.children))
+        completion = self._agenda.completion
+        known = completion.children if completion is not None else ()
+        self._request(partial(make_children, self._worker, self._row, self._possession.token, known))
 
     def _finish(self, operation: str, row: LeaseRow) -> None:
         """The row is no longer ours, in order."""
@@ -397,8 +384,6 @@ class Lease(Actor):
         self._checkpoints.refuse()
         for alarm in self._alarms.values():
             alarm.cancel()
-
-    # --- small things ------------------------------------------------------------------------------------------
 
     @property
     def _row(self) -> LeaseRow:

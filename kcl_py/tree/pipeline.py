@@ -14,9 +14,10 @@ from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.leases.row import Halt
+from kcl_py.leases.start import start_position
 from kcl_py.processor import OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
-from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind, ShardInfo
+from kcl_py.sources.source import ShardInfo
 from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.messages import (
     Abandon,
@@ -136,8 +137,6 @@ class Pipeline(Supervisor):
             case _:
                 self.unhandled(message)
 
-    # --- beginning ---------------------------------------------------------------------------------------------
-
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row = start.lease, start.fence, start.row
         self._log = self._log.bind(epoch=start.epoch)
@@ -174,15 +173,8 @@ class Pipeline(Supervisor):
         self.state = "running"
         fetch = self._worker.config.fetch
         self._reading += 1
-        self._producer.tell(OpenReading(self._start_position(), self._reading))
+        self._producer.tell(OpenReading(start_position(self._ledger.prefix, self._row), self._reading))
         self._producer.tell(Room(fetch.prefetch_records, fetch.prefetch_bytes))
-
-    def _start_position(self) -> Position:
-        if self._ledger.prefix is not None:
-            return Position(PositionKind.AFTER, self._ledger.prefix.value)
-        if self._row.native.start_ms is not None:
-            return Position(PositionKind.AT_TIMESTAMP, self._row.native.start_ms)
-        return TRIM_HORIZON
 
     # --- delivering --------------------------------------------------------------------------------------------
 

@@ -37,6 +37,11 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The row of a dead worker was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Created:
     """These rows were made by this worker."""
 
@@ -83,6 +88,10 @@ class Reads:
     async def announce(self, row: WorkerRow) -> Announced:
         await self._store.put_worker(row)
         return Announced()
+
+    async def forget(self, worker: str) -> Forgotten:
+        await self._store.delete_worker(worker)
+        return Forgotten()
 
     async def create(self, rows: tuple[LeaseRow, ...]) -> Created:
         return Created(tuple([row for row in rows if await self._store.create(row)]))
