@@ -129,23 +129,26 @@ class _Dealer:
         """Deal one row: to the receiver whom a dead holder's row names, or to the best of those below a fair share."""
         if row.in_handoff and row.owner in self._live:
             return self._give(row.owner)
-        return self._give(max(self._with_room(), key=lambda name: rendezvous(name, row.key), default=None))
+        return self._give(max(self._with_room(self._live), key=lambda name: rendezvous(name, row.key), default=None))
 
     def _give(self, name: str | None) -> str | None:
         if name is not None:
             self._loads[name] += 1
         return name
 
-    def _with_room(self) -> list[str]:
-        room = [name for name, load in self._loads.items() if load < self._limits[name]]
+    def _with_room(self, names: Iterable[str]) -> list[str]:
+        """Those below a fair share; where there are none, all below their limit."""
+        room = [name for name in names if self._loads[name] < self._limits[name]]
         return [name for name in room if self._loads[name] < self._share] or room
 
     def deal_leavers(self) -> list[str]:
         """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
         pulls, overdue = [], []
+        receivers = [name for name in self._live if self._receives(name)]
         for key in self._pullable(self._leavers):
-            receivers = [name for name in self._with_room() if self._receives(name)]
-            winner = self._give(min(receivers, key=lambda name: (self._live[name].beat, name), default=None))
+            winner = self._give(
+                min(self._with_room(receivers), key=lambda name: (self._live[name].beat, name), default=None)
+            )
             if winner == self._me:
                 pulls.append(key)
             elif self._owners[key] in self._fleet.overdue_workers:

@@ -126,6 +126,13 @@ CASES = (
         checkpoint_owner=ME,
     ),
     _case(
+        "start a handoff with the java client",
+        JAVA,
+        rules.start_handoff(JAVA, owner=ME),
+        owner=ME,
+        checkpoint_owner="java-1",
+    ),
+    _case(
         "transfer",
         a_handoff(),
         rules.transfer(a_handoff(), owner=ME, position=AT),

@@ -36,13 +36,23 @@ def plays(draw: st.DrawFn, *, limits: st.SearchStrategy[Any] = LIMITS, states: s
     return Play(workers, rows)
 
 
+def moves_needed(loads: list[int]) -> int:
+    """Count the rows that must move for nobody to have two more than another."""
+    floor, more = divmod(sum(loads), len(loads))
+    targets = [floor + 1] * more + [floor] * (len(loads) - more)
+    return sum(max(0, load - target) for load, target in zip(sorted(loads, reverse=True), targets, strict=True))
+
+
 @given(plays(limits=st.none(), states=st.just("active")))
 @settings(max_examples=300, deadline=None)
 def test_fleet_is_balanced_in_two_ticks_and_the_logarithm_of_what_lacks(play: Play) -> None:
     """From agreed views nobody has two more than another, soon; then nothing moves for ever."""
     total = sum(not row.has_ended for row in play.rows.values())
     lack = max(total // len(play.workers) - load for load in play.loads().values())
+    free = sum(row.owner is None and not row.has_ended for row in play.rows.values())
+    needed = moves_needed(list(play.loads().values()))
     assert play.settle(99) <= 2 + ceil(log2(max(1, lack)))
+    assert free or play.moves == needed
     loads = play.loads().values()
     assert sum(loads) == total
     assert max(loads) - min(loads) <= 1
@@ -162,10 +172,11 @@ def test_winner_is_the_highest_score_below_a_fair_share() -> None:
 
 def test_expired_row_in_a_handoff_goes_to_its_receiver_first() -> None:
     """Who was promised the row takes it when its holder dies; others a tick later."""
-    rows = {"s": replace(held_row("s", "receiver"), checkpoint_owner="dead")}
-    fleet = a_fleet(rows, a_worker("receiver"), offered={"s"})
+    key = next(key for key in map(str, range(99)) if rendezvous("me", key) > rendezvous("receiver", key))
+    rows = {key: replace(held_row(key, "receiver"), checkpoint_owner="dead")}
+    fleet = a_fleet(rows, a_worker("receiver"), offered={key})
     assert plan(fleet) == Plan()
-    assert plan(replace(fleet, overdue_rows={"s"})).takes == ("s",)
+    assert plan(replace(fleet, overdue_rows={key})).takes == (key,)
 
 
 def test_nothing_is_pulled_for_balance_before_the_worker_has_beaten_long_enough() -> None:
@@ -199,6 +210,22 @@ def test_leavers_shards_go_to_the_youngest_within_a_fair_share() -> None:
     assert plan(replace(young, me=a_worker("me", beat=1000))).pulls == ("shardId-000000000002", "shardId-000000000003")
 
 
+def test_leavers_shards_go_to_anyone_when_the_youngest_does_not_act() -> None:
+    """A tick later whoever has room asks for the rest, whatever its share; who has no processor yet is no help."""
+    rows = rows_of(["leaver"] * 4)
+    leaver = a_worker("leaver", state="draining")
+    fleet = a_fleet(rows, leaver, a_worker("younger", beat=1))
+    assert len(plan(fleet).pulls) == 2
+    assert set(plan(replace(fleet, overdue_workers={"leaver"})).pulls) == set(rows)
+    assert set(plan(a_fleet(rows, leaver, a_worker("new", state="starting", beat=1))).pulls) == set(rows)
+
+
+def test_full_worker_is_not_expected_to_pull() -> None:
+    """The row that its donor took last goes to one with room."""
+    rows = rows_of(["full"] + ["me"] * 2 + ["other"] * 5)
+    assert plan(a_fleet(rows, a_worker("full", limit=1), a_worker("other"))).pulls == ("shardId-000000000007",)
+
+
 def test_pull_prefers_what_the_donor_took_last() -> None:
     """A shard that has just moved moves on rather than one that has settled."""
     rows = {f"s{at}": held_row(f"s{at}", "other", taken_ms=at) for at in (5, 9, 1, 7)}
@@ -222,8 +249,9 @@ def test_row_that_is_asked_for_counts_for_its_receiver_and_is_not_asked_for_agai
     asked = {key: replace(row, owner="me", checkpoint_owner="other") for key, row in rows_of(["other"] * 2).items()}
     rows = asked | {f"s{n}": held_row(f"s{n}", "other") for n in range(3)}
     assert plan(a_fleet(rows, a_worker("other"))) == Plan()
-    given = {key: replace(row, owner="other", checkpoint_owner="me") for key, row in asked.items()}
-    assert plan(a_fleet(given, a_worker("other"), mine=frozenset(given))) == Plan()
+    giving = {key: replace(held_row(key, "other"), checkpoint_owner="me") for key in ("g1", "g2")}
+    rows = rows_of(["other"] * 5) | giving
+    assert len(plan(a_fleet(rows, a_worker("other"), mine=frozenset(giving))).pulls) == 2
 
 
 def test_ended_and_blocked_rows_count_nowhere() -> None:
