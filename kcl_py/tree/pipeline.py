@@ -171,21 +171,22 @@ class Pipeline(Supervisor):
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=str(self._ledger.prefix or self._row.checkpoint))
         self.state = "running"
-        fetch = self._worker.config.fetch
+        fetch, ahead = self._worker.config.fetch, self._worker.config.delivery.max_ahead
         self._reading += 1
         self._producer.tell(OpenReading(start_position(self._ledger.prefix, self._row), self._reading))
-        self._producer.tell(Room(fetch.prefetch_records, fetch.prefetch_bytes))
+        self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
 
     # --- delivering --------------------------------------------------------------------------------------------
 
     def _receive(self, fetched: FetchedBatch) -> None:
         self._lag_ms = fetched.lag_ms
         records = after(fetched.records, self._received)
+        repeated = len(fetched.records) - len(records)
         if records:
             self._received = records[-1].position
             self._buffer.add(records, size_bytes=fetched.size_bytes, lag_ms=fetched.lag_ms)
-        else:
-            self._free(len(fetched.records), fetched.size_bytes)
+        if repeated:
+            self._free(repeated, 0 if records else fetched.size_bytes)
         self._hand_over()
 
     def _hand_over(self) -> None:

@@ -7,6 +7,7 @@ again after the last record *received*. Mirrors: ``KinesisClient.Stream.Shard.Pr
 from dataclasses import dataclass
 
 from actors import Actor, OwnedTask, Ref
+from kcl_py.delivery.ahead import Ahead
 from kcl_py.delivery.budget import Account
 from kcl_py.errors import IteratorExpiredError, MissingError, RequestError, ThrottledError
 from kcl_py.sources.source import Fetched, Position, PositionKind
@@ -58,6 +59,7 @@ class Producer(Actor):
         self._iterator: str | None = None
         self._reading = 0
         self._room_records = self._room_bytes = 0
+        self._ahead = Ahead(worker.config.delivery.max_ahead.seconds)
         self._expected_bytes = FIRST_FETCH_BYTES
         self._failures = 0
         self._request: OwnedTask | None = None
@@ -72,6 +74,7 @@ class Producer(Actor):
             case Room(records, size_bytes):
                 self._room_records += records
                 self._room_bytes += size_bytes
+                self._ahead.free(records)
             case CloseReading():
                 self._close()
             case _Read(fetched):
@@ -96,11 +99,15 @@ class Producer(Actor):
         self._request = self._pause = None
         self._position = self._iterator = None
         self._room_records = self._room_bytes = self._failures = 0
+        self._ahead.clear()
         self.state = "stopped"
 
     def _advance(self) -> None:
         is_idle = self._request is None and self._pause is None
-        if is_idle and self.state == "reading" and self._room_records > 0 and self._room_bytes > 0:
+        has_room = (
+            self._room_records > 0 and self._room_bytes > 0 and not self._ahead.is_too_old(self.clock.monotonic())
+        )
+        if is_idle and has_room and self.state == "reading":
             self._request = self.run_task(self._read, done=lambda outcome: outcome, failed=_Failed)
 
     async def _read(self) -> _Read | _AgedOut:
@@ -146,6 +153,7 @@ class Producer(Actor):
             self._room_records -= len(fetched.records)
             self._room_bytes -= fetched.size_bytes
             self._expected_bytes = max(fetched.size_bytes, 1)
+            self._ahead.add(len(fetched.records), self.clock.monotonic())
             self._pipeline.tell(FetchedBatch(fetched.records, fetched.lag_ms, fetched.size_bytes, self._reading))
         elif fetched.next_iterator is not None:
             self._pipeline.tell(CaughtUp(fetched.lag_ms, self._reading))
