@@ -213,7 +213,7 @@ def _no_credentials(error: BaseException) -> str:
 
     match error:
         case boto.NoRegionError():
-            return "no region is set; set aws.region or AWS_REGION"
+            return "no region is set; set aws.region or AWS_DEFAULT_REGION"
         case boto.InvalidRegionError():
             return "the region is not a valid name; correct aws.region"
         case boto.NoCredentialsError():

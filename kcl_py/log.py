@@ -66,6 +66,7 @@ def _with_traceback(logger: Any, method: str, event: EventDict) -> EventDict:
 
 def _without_traceback(_logger: Any, _method: str, event: EventDict) -> EventDict:
     """Keep only the class of an exception: its text may hold record data."""
+    event.pop("stack_info", None)
     info = event.pop("exc_info", None)
     error = sys.exc_info()[1] if info is True else info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):

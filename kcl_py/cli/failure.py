@@ -21,13 +21,13 @@ def exit_code(error: BaseException) -> int:
     return WORKER_FAILED
 
 
-def fail(error: BaseException) -> int:
-    """Say on stderr why the command fails, and return its exit code."""
+def fail(error: BaseException, *, code: int | None = None) -> int:
+    """Say on stderr why the command fails, and return its exit code: ``code``, or what ``error`` stands for."""
     cause = first_cause(error)
     if shows_tracebacks():
         traceback.print_exception(error)
     print_error(sentence(cause))
-    return exit_code(cause)
+    return exit_code(cause) if code is None else code
 
 
 def print_error(text: str) -> None:

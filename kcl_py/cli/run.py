@@ -8,7 +8,7 @@ from typing import Protocol
 
 import anyio
 
-from kcl_py.cli.failure import UNFINISHED
+from kcl_py.cli.failure import UNFINISHED, WORKER_FAILED, fail
 from kcl_py.cli.loading import load_class, load_config
 from kcl_py.cli.signals import Signals
 from kcl_py.config import Config
@@ -49,12 +49,20 @@ def run_command(file: Path) -> int:
 async def work(opening: Opening, config: Config, signals: Signals) -> int:
     """Open the stream, wait until it has ended, and return the exit code.
 
-    A signal that comes before the stream is ready ends the start; later ones stop the stream with its grace.
+    A signal that comes before the stream is ready ends the start; later ones stop the stream with its grace. Whatever
+    a running worker fails with is its own failure; the same error while it starts is a fault of the set-up, and raised.
     """
     outcome: Outcome | None = None
-    with anyio.CancelScope() as starting:
-        signals.serve(stop=starting.cancel, show=lambda: "starting")
-        async with opening() as stream:
-            signals.serve(stop=lambda: stream.stop(config.grace_s), show=lambda: str(stream.tree()))
-            outcome = await stream.wait()
+    has_started = False
+    try:
+        with anyio.CancelScope() as starting:
+            signals.serve(stop=starting.cancel, show=lambda: "starting")
+            async with opening() as stream:
+                has_started = True
+                signals.serve(stop=lambda: stream.stop(config.grace_s), show=lambda: str(stream.tree()))
+                outcome = await stream.wait()
+    except Exception as error:
+        if not has_started:
+            raise
+        return fail(error, code=WORKER_FAILED)
     return UNFINISHED if outcome is not None and outcome.unfinished else 0

@@ -165,12 +165,14 @@ class Stream:
             check_processor(processor, f"{processor.__module__}:{processor.__qualname__}")
         worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
         owner = f"{worker_id}/{self._ids.incarnation()}"
-        log = structlog.get_logger().bind(app=config.app, stream=config.stream_name, worker=owner)
-        clients = self._clients
-        if clients is None:
-            clients = await stack.enter_async_context(connect(config, clock=clock))
-        stream = await clients.source.describe()
-        await self._prepare(clients.leases, stream, log)
+        names = {"app": config.app, "stream": config.stream_name, "worker": owner}
+        log = structlog.get_logger().bind(**names)
+        with structlog.contextvars.bound_contextvars(**names):  # for what is logged below the tree
+            clients = self._clients
+            if clients is None:
+                clients = await stack.enter_async_context(connect(config, clock=clock))
+            stream = await clients.source.describe()
+            await self._prepare(clients.leases, stream, log)
         leases = config.leases
         return Worker(
             config=config,

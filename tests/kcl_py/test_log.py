@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,6 +108,19 @@ def test_other_libraries_come_out_alike_from_warning_on() -> None:
     logging.getLogger("asyncio").error("task %s was lost", "x")
     (line,) = lines(file)
     assert (line["event"], line["level"], line["logger"]) == ("task x was lost", "error", "asyncio")
+
+
+def test_other_libraries_get_no_traceback_below_debug() -> None:
+    """The SDK logs one whenever credentials cannot be renewed, with whatever their source has said."""
+    file = io.StringIO()
+    log.configure("info", "json", file=file)
+    try:
+        fail()
+    except ValueError:
+        logging.getLogger("aiobotocore.credentials").warning("refresh failed", exc_info=True, stack_info=True)
+    (line,) = lines(file)
+    assert (line["event"], line["error"]) == ("refresh failed", "ValueError")
+    assert not {"payload", "Traceback", "Stack"} & set(re.findall(r"[A-Za-z]+", file.getvalue()))
 
 
 def test_importing_the_library_configures_nothing() -> None:

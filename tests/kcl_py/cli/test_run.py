@@ -36,8 +36,14 @@ async def at_once() -> None:
 class FakeStream:
     """A stream that runs until it is stopped, and then leaves ``unfinished`` records."""
 
-    def __init__(self, *, start: Callable[[], Awaitable[None]] = at_once, unfinished: int = 0) -> None:
-        self._start, self._unfinished = start, unfinished
+    def __init__(
+        self,
+        *,
+        start: Callable[[], Awaitable[None]] = at_once,
+        unfinished: int = 0,
+        failure: Exception | None = None,
+    ) -> None:
+        self._start, self._unfinished, self._failure = start, unfinished, failure
         self._stopped = anyio.Event()
         self.graces_s: list[float] = []
         self.was_closed = False
@@ -61,6 +67,8 @@ class FakeStream:
 
     async def wait(self) -> Outcome:
         self.waiting.set()
+        if self._failure is not None:
+            raise self._failure
         await self._stopped.wait()
         return Outcome(self._unfinished)
 
@@ -204,6 +212,23 @@ async def test_user_signal_shows_the_tree_on_stderr(signals: Signals, capsys: py
 def test_each_error_has_its_exit_code(error: Exception, code: int) -> None:
     """Scripts and orchestrators decide by it."""
     assert exit_code(error) == code
+
+
+@pytest.mark.asyncio
+async def test_error_of_a_running_worker_is_its_failure_whatever_its_kind(
+    signals: Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only at the start does it mean that the set-up is wrong, and that starting again cannot help."""
+    error = errors.LeaseTableError("cannot go on")
+
+    async def start() -> None:
+        raise error
+
+    stream = FakeStream(failure=error)
+    assert await work(lambda: stream, CONFIG, signals) == 1
+    assert (stream.was_closed, capsys.readouterr().err) == (True, "error: cannot go on\n")
+    with pytest.raises(errors.LeaseTableError):
+        await work(lambda: FakeStream(start=start), CONFIG, signals)
 
 
 def test_failure_is_one_line_even_out_of_nested_groups(capsys: pytest.CaptureFixture[str]) -> None:

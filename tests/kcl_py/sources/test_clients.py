@@ -88,11 +88,16 @@ async def test_connect_says_which_credentials_are_missing(
             pass
 
 
-async def test_connect_says_that_no_region_is_set(stub: StubService) -> None:
-    """The sentence says what to set."""
-    with pytest.raises(CredentialsError, match=r"set aws\.region"):
+async def test_connect_says_that_no_region_is_set(stub: StubService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says what to set: an option, or the variable that is in fact looked at."""
+    with pytest.raises(CredentialsError, match=r"set aws\.region or AWS_DEFAULT_REGION$"):
         async with connect(a_config(stub.url, aws={"region": None}), clock=PromptClock()):
             pass
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
+    stub.scripts["DescribeStreamSummary"] = a_summary()
+    async with connect(a_config(stub.url, aws={"region": None}), clock=PromptClock()):
+        pass
+    assert "/eu-north-1/kinesis/" in stub.calls[-1].authorization
 
 
 async def test_connect_takes_the_region_of_an_arn_when_none_is_set(stub: StubService) -> None:
