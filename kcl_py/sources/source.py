@@ -99,7 +99,7 @@ class Source(Protocol):
         ...
 
     async def list_shards(self, at: Position | None = None) -> Listing:
-        """List all shards, following pages; with ``at``, only those that were open or alive from that position on.
+        """List all shards, following pages; with ``at``, leave out those that ended before that position.
 
         An expired page token restarts the listing, so the result is always complete.
         """

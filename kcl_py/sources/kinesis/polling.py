@@ -27,9 +27,9 @@ EXPIRED_TOKEN = "ExpiredNextTokenException"
 FILTERS = {
     PositionKind.TRIM_HORIZON: "AT_TRIM_HORIZON",
     PositionKind.LATEST: "AT_LATEST",
-    PositionKind.AT_TIMESTAMP: "AT_TIMESTAMP",
+    PositionKind.AT_TIMESTAMP: "FROM_TIMESTAMP",
 }
-"""Source: the ListShards API reference, ShardFilterType."""
+"""Source: the ListShards API reference, ShardFilterType. AT_TIMESTAMP would show nothing of a stream made later."""
 
 _data = attrgetter("data")
 

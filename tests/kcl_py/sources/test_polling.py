@@ -148,7 +148,7 @@ async def test_list_shards_shows_both_parents_after_a_merge() -> None:
 
 
 async def test_list_shards_at_a_position_leaves_out_the_shards_that_end_before_it() -> None:
-    """At latest only open shards are left, at an instant before the split only the parent."""
+    """At latest only open shards are left; at an instant before the split, or before the stream, none is left out."""
     world = World()
     before_ms = int(world.clock.time() * 1000)
     await world.clock.advance(10.0)
@@ -159,7 +159,10 @@ async def test_list_shards_at_a_position_leaves_out_the_shards_that_end_before_i
 
     assert await listed(LATEST) == [SECOND, THIRD]
     assert await listed(TRIM_HORIZON) == [FIRST]
-    assert await listed(Position(PositionKind.AT_TIMESTAMP, before_ms)) == [FIRST]
+    assert await listed(Position(PositionKind.AT_TIMESTAMP, before_ms)) == [FIRST, SECOND, THIRD]
+    assert await listed(Position(PositionKind.AT_TIMESTAMP, 1)) == [FIRST, SECOND, THIRD]
+    after_ms = int(world.clock.time() * 1000)
+    assert await listed(Position(PositionKind.AT_TIMESTAMP, after_ms)) == [SECOND, THIRD]
     with pytest.raises(ValueError, match="AT_SEQUENCE_NUMBER"):
         await world.source.list_shards(Position(PositionKind.AT, 1))
 
