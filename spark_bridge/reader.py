@@ -6,16 +6,20 @@ and go as JSON. ``commit`` comes a batch late or never, so a batch is finished o
 """
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
+import structlog
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
+from kcl_py.log import Level
+from kcl_py.log import configure as configure_log
 from kcl_py.sources.source import PositionKind
 from spark_bridge.kinesis import Connect, connect, resolve_start
 from spark_bridge.offsets import Offset, check_forward
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 NEWS_S = 0.3
 """How long ``latestOffset`` waits for something new: Spark asks again at once, 80 times a second if it were not."""
+LOG_LEVEL = "KCL_LOG__LEVEL"
+"""Environment variable of the driver: from which level on the tree's events are logged; warning by default."""
 
 
 class KclReader(DataSourceStreamReader):
@@ -48,6 +54,7 @@ class KclReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         """Resolve the start, once: Spark asks twice, and ``latest`` would not be the same place twice."""
         if self._first is None:
+            _own_process()
             self._first = asyncio.run(self._resolve())
             if self._options.start.kind is PositionKind.LATEST:
                 self._pin = self._first
@@ -107,8 +114,7 @@ class KclReader(DataSourceStreamReader):
         from spark_bridge.tree import Tree  # executors need none of what it loads
 
         if self._tree is None:
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGTERM, _exit)
+            _own_process()
             self._tree = Tree(self._options, start, self._connect)
         return self._tree
 
@@ -117,6 +123,17 @@ class KclReader(DataSourceStreamReader):
             return await resolve_start(source, self._options.start)
 
 
+def _own_process() -> None:
+    """Set up what belongs to a whole process: Spark gave this one to the reader, and nobody else does it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _exit)
+    if not structlog.is_configured():
+        asked = os.environ.get(LOG_LEVEL)
+        level: Level = next((level for level in get_args(Level) if level == asked), "warning")
+        configure_log(level, "auto")
+
+
 def _exit(number: int, frame: FrameType | None) -> None:
-    """End the process in order: Spark stops a reader by SIGTERM, which alone would skip ``stop``."""
+    """End the process in order: Spark stops a reader by SIGTERM (two of them), which alone would skip ``stop``."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(128 + number)

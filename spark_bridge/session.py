@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.java import ensure_java
 from spark_bridge.source import KclDataSource
 
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.level=warn"
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Quick compiler and simplest collector: half the start of the defaults."""
 
 
@@ -34,6 +34,7 @@ def local_session(name: str, *, cores: int = 2, memory: str = "1g", **conf: str)
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": QUICK_JVM,
         "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores),

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.sql.types import StructType
 
 from spark_bridge.partition import KclPartition
 from spark_bridge.reader import KclReader
@@ -41,12 +42,14 @@ class LocalStream:
         return {"stream": "s", "endpoint": self.url, "region": "us-east-1", "spoolDir": str(self.spool)} | more
 
     def put(self, count: int, *, size_bytes: int = 0) -> None:
-        """Put ``count`` different records with different keys."""
-        for _ in range(count):
-            self._count += 1
-            data = f"{self._count}".encode().ljust(size_bytes, b".")
-            reply = self.client.put_record(StreamName="s", Data=data, PartitionKey=str(self._count))
-            self.put_in.setdefault(reply["ShardId"], []).append(data)
+        """Put ``count`` (up to 500) different records with different keys."""
+        keys = [str(self._count + number) for number in range(1, count + 1)]
+        self._count += count
+        payloads = [key.encode().ljust(size_bytes, b".") for key in keys]
+        records = [{"Data": data, "PartitionKey": key} for key, data in zip(keys, payloads, strict=True)]
+        reply = self.client.put_records(StreamName="s", Records=records)
+        for data, result in zip(payloads, reply["Records"], strict=True):
+            self.put_in.setdefault(result["ShardId"], []).append(data)
 
     def split(self, shard_id: str) -> None:
         """Split a shard in the middle; it is done at once."""
@@ -70,11 +73,10 @@ class ReaderHarness:
     """One query: a reader process that can be ended and begun again over the same log."""
 
     def __init__(self, options: dict[str, str], log: SparkLog | None = None) -> None:
-        source = KclDataSource(options)
-        self.source: KclDataSource = cloudpickle.loads(cloudpickle.dumps(source))
+        self.source: KclDataSource = self.copy(KclDataSource(options))
         self.log = log or SparkLog()
-        self.reader: KclReader = self.source.streamReader(None)  # type: ignore[arg-type]  # the schema is not used
-        self._planned = self.copy(self.source.streamReader(None))  # type: ignore[arg-type]
+        self.reader: KclReader = self.source.streamReader(StructType())
+        self._planned: KclReader = self.copy(self.source.streamReader(StructType()))
         self.tables: list[pa.Table] = []
 
     def __enter__(self) -> Self:
@@ -86,7 +88,8 @@ class ReaderHarness:
     @staticmethod
     def copy(value: Any) -> Any:
         """Send a value to another process."""
-        return cloudpickle.loads(cloudpickle.dumps(value))
+        dumps: Any = cloudpickle.dumps
+        return cloudpickle.loads(dumps(value))
 
     def start_of(self, batch: int) -> Json:
         offset: Json = json.loads(self.log.ends[batch - 1] if batch else json.dumps(self.reader.initialOffset()))

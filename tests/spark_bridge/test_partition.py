@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark import cloudpickle
-
+from spark_bridge.options import Options
 from spark_bridge.reader import KclReader
 from tests.spark_bridge.harness import Json, LocalStream, ReaderHarness
 
@@ -27,7 +26,7 @@ def test_partition_is_read_in_a_fresh_process_without_the_spool(stream: LocalStr
         log = spark.log
         [partition] = spark.reader.partitions(spark.reader.initialOffset(), _loads(log.ends[-1]))
         sent = tmp_path / "sent"
-        sent.write_bytes(cloudpickle.dumps((spark.source.streamReader(None), partition)))  # type: ignore[arg-type]
+        sent.write_bytes(pickle.dumps((KclReader(Options.parse(stream.options())), partition)))
     assert os.environ["AWS_SECRET_ACCESS_KEY"].encode() not in sent.read_bytes()
     done = subprocess.run([sys.executable, "-c", READ, sent], capture_output=True, text=True, timeout=50)
     assert done.stdout.splitlines()[-1:] == [repr(sorted(b"%d" % number for number in range(1, 10)))], done.stderr

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -87,3 +89,39 @@ def test_folder_of_a_killed_run_is_swept_by_the_next_and_that_of_a_living_one_is
         with closing(Spool(str(tmp_path))):
             assert living.folder.exists()
     assert not list(tmp_path.glob("run-*"))
+
+
+RECORDS = st.lists(
+    st.builds(
+        Record,
+        sequence_number=st.integers(0, 10**56).map(str),
+        data=st.binary(max_size=20),
+        partition_key=st.text(min_size=1, max_size=8),
+        arrived_s=st.integers(0, 2 * 10**12).map(lambda ms: ms / 1000),
+        encryption_type=st.sampled_from([None, "NONE", "KMS"]),
+        sub_sequence_number=st.integers(0, 2**31 - 1),
+    ),
+    max_size=20,
+)
+
+
+@given(RECORDS)
+def test_rows_are_the_records(records: list[Record]) -> None:
+    """Any text, any bytes, absent values and none at all, against pyarrow's own conversion."""
+    rows = to_arrow(records, stream="s", shard_id="a")
+    rows.validate(full=True)
+    expected = [
+        {
+            "data": record.data,
+            "stream": "s",
+            "shardId": "a",
+            "partitionKey": record.partition_key,
+            "sequenceNumber": record.sequence_number,
+            "subSequenceNumber": record.sub_sequence_number,
+            "explicitHashKey": None,
+            "approximateArrivalTimestamp": round(record.arrived_s * 1_000_000),
+            "encryptionType": record.encryption_type,
+        }
+        for record in records
+    ]
+    assert rows.equals(pa.RecordBatch.from_pylist(expected, SCHEMA))
