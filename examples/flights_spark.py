@@ -10,7 +10,7 @@ python examples/flights_spark.py --endpoint http://127.0.0.1:4567 --out /tmp/fli
 import argparse
 import json
 import signal
-import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +21,8 @@ from pyspark.sql import functions as f
 from spark_bridge.session import local_session
 
 PAYLOAD = "time_hour STRING, carrier STRING, flight INT, dep_delay INT"
+LOOK_S = 1
+"""Between two looks whether to stop, in seconds: the call to wait cannot be interrupted."""
 Sums = dict[str, dict[str, int]]
 
 
@@ -66,7 +68,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for results and Spark's checkpoint")
     options = parser.parse_args()
     (options.out / "sums").mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     source = {"stream": options.stream, "maxRowsPerBatch": "20000", "spoolDir": str(options.out / "spool")}
     if options.endpoint:
         source["endpoint"] = options.endpoint
@@ -80,7 +83,8 @@ def main() -> None:
         .start()
     )
     try:
-        query.awaitTermination()
+        while not stopping.is_set() and not query.awaitTermination(LOOK_S):
+            pass
     finally:
         query.stop()
         spark.stop()

@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import anyio
@@ -44,13 +43,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="January only")
     parser.add_argument("--no-spark", action="store_true", help="the workers alone")
     options = parser.parse_args()
-    begun_at = time.monotonic()
+    clock = SystemClock()
+    begun_at = clock.monotonic()
     isolate()
     FOLDER.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=FOLDER)).resolve()
     console, plan = Console(), Plan(options.quick, has_spark=not options.no_spark)
-    with screen(console) as shown:
-        traces = anyio.run(Story(plan, folder, shown, SystemClock()).run)
+    with screen(console, clock) as shown:
+        traces = anyio.run(Story(plan, folder, shown, clock).run)
     reckoning, carriers = reckon(plan, traces)
     console.print(carrier_table(carriers))
     failed = failures(reckoning)
@@ -58,7 +58,7 @@ def main() -> int:
         print(f"what the processes said and wrote: {folder}")
     else:
         shutil.rmtree(folder)
-    print(*lines(reckoning, took_s=time.monotonic() - begun_at), sep="\n", flush=True)
+    print(*lines(reckoning, took_s=clock.monotonic() - begun_at), sep="\n", flush=True)
     return 1 if failed else 0
 
 

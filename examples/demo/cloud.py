@@ -66,7 +66,9 @@ class Cloud:
             ShardToSplit=shard["ShardId"],
             NewStartingHashKey=str((first + last + 1) // 2),
         )
-        await self._kinesis.get_waiter("stream_exists").wait(StreamName=self._config.stream)
+        await self._kinesis.get_waiter("stream_exists").wait(
+            StreamName=self._config.stream, WaiterConfig={"Delay": 0.2}
+        )
         children = [
             each["ShardId"] for each in await self._list_shards() if each.get("ParentShardId") == shard["ShardId"]
         ]

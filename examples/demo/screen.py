@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from actors.clock import Clock
 from examples.demo.carriers import CarrierFigures
 from examples.demo.view import View, worker_of
 
@@ -40,8 +41,8 @@ class Screen(Protocol):
 class Terminal:
     """Redraws in place."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, clock: Clock) -> None:
+        self._diary = Diary(console, clock)
         self._live = Live(console=console, auto_refresh=False)
 
     def __enter__(self) -> Self:
@@ -54,7 +55,7 @@ class Terminal:
         self._live.stop()
 
     def say(self, text: str) -> None:
-        self._console.print(f"• {text}", highlight=False)
+        self._diary.write(text)
 
     def show(self, view: View) -> None:
         tables = [table for table in (shard_table(view), live_carriers(view)) if table.row_count]
@@ -64,8 +65,8 @@ class Terminal:
 class Plain:
     """Writes lines."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, clock: Clock) -> None:
+        self._diary = Diary(console, clock)
         self._looks = 0
 
     def __enter__(self) -> Self:
@@ -77,7 +78,7 @@ class Plain:
         """Nothing is open."""
 
     def say(self, text: str) -> None:
-        self._console.print(text, highlight=False, soft_wrap=True)
+        self._diary.write(text)
 
     def show(self, view: View) -> None:
         self._looks += 1
@@ -85,9 +86,21 @@ class Plain:
             self.say(line(view))
 
 
-def screen(console: Console) -> Screen:
+class Diary:
+    """Lines with the seconds since it was begun."""
+
+    def __init__(self, console: Console, clock: Clock) -> None:
+        self._console, self._clock, self._begun_at = console, clock, clock.monotonic()
+
+    def write(self, text: str) -> None:
+        self._console.print(
+            f"{self._clock.monotonic() - self._begun_at:3.0f} s  {text}", highlight=False, soft_wrap=True
+        )
+
+
+def screen(console: Console, clock: Clock) -> Screen:
     """Return what fits the place that ``console`` writes to."""
-    return Terminal(console) if console.is_terminal else Plain(console)
+    return Terminal(console, clock) if console.is_terminal else Plain(console, clock)
 
 
 def line(view: View) -> str:

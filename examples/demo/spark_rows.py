@@ -16,8 +16,8 @@ def identities(out: Path) -> list[str]:
 
 
 def is_in_a_batch(out: Path) -> bool:
-    """Whether a batch has been planned that is not finished."""
-    return _newest(out, "offsets") > _newest(out, "commits")
+    """Whether a batch has been planned that is not finished. Not the first: Spark begins with an empty one."""
+    return _newest(out, "offsets") > _newest(out, "commits") >= 0
 
 
 def _newest(out: Path, log: str) -> int:
