@@ -32,3 +32,25 @@ class Hook:
     @property
     def redelivery(self) -> Redelivery | None:
         return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The hook in hand has returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The hook in hand has raised."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """The pause before the next attempt is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfTime:
+    """The drain has reached its limit."""

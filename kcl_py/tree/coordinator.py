@@ -62,9 +62,10 @@ class Coordinator(Actor):
     Args:
         worker: what the worker's actors share.
         shards: the ShardSupervisor.
+        stop: set if the worker stops already: an earlier incarnation has failed meanwhile.
     """
 
-    def __init__(self, worker: Worker, shards: Ref) -> None:
+    def __init__(self, worker: Worker, shards: Ref, stop: StopWorker | None = None) -> None:
         self._worker, self._shards, self._leases = worker, shards, worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
@@ -77,16 +78,17 @@ class Coordinator(Actor):
         self._is_ready = False
         self._scan_due_at = self._list_due_at = float("-inf")
         self._stop: StopWorker | None = None
+        self._stop_first = stop
         self._unfinished = 0
         self.state = "starting"
-
-    # --- what comes in -----------------------------------------------------------------------------------------
 
     async def on_start(self) -> None:
         self._shards.tell(Adopt(self.ref))
         self.run_task(self._keep_pulse)
         self._keep_beating()
         self._tick()
+        if self._stop_first is not None:
+            self._stop_all(self._stop_first)
 
     async def on_message(self, message: object) -> None:
         match message:
@@ -136,8 +138,6 @@ class Coordinator(Actor):
                 self.unhandled(message)
         if isinstance(message, _DECISIVE):
             self._decide()
-
-    # --- asking ------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
@@ -197,8 +197,6 @@ class Coordinator(Actor):
             self._worker.pulse.beat(self.clock.monotonic())
             await self.clock.sleep(period_s)
 
-    # --- this worker's own row ---------------------------------------------------------------------------------
-
     def _keep_beating(self) -> None:
         self.send_after(self._leases.heartbeat_s, Alarm.BEAT)
         self._announce()
@@ -222,8 +220,6 @@ class Coordinator(Actor):
         self._presence.note_written(self.clock.monotonic())
         if self._presence.has_unsaid:
             self._announce()
-
-    # --- what was read -----------------------------------------------------------------------------------------
 
     def _note_members(self, members: Members) -> None:
         turnover = self._view.note_members(members.rows, begun_at=members.begun_at, ended_at=members.ended_at)
@@ -317,10 +313,8 @@ class Coordinator(Actor):
         self._held[row.key] = Holding(self.clock.monotonic(), is_pull=how in (How.HANDOFF, How.AWAIT))
         self._shards.tell(OpenShard(row, how, self.ref, fault))
 
-    # --- the Shards of this worker -----------------------------------------------------------------------------
-
     def _note_running(self, key: str, shard: Ref, lease: Ref) -> None:
-        holding = self._held.setdefault(key, Holding(self.clock.monotonic()))
+        holding = self._held.setdefault(key, Holding(self.clock.monotonic(), Phase.HELD))  # one that is adopted
         holding.lease = lease
         self.monitor(shard)
         if self._stop is not None:
@@ -348,7 +342,8 @@ class Coordinator(Actor):
 
     def _note_given_up(self, key: str, row: LeaseRow | None, unfinished: int) -> None:
         self._note_row(row)
-        self._unfinished += unfinished
+        if self._stop is not None:
+            self._unfinished += unfinished
         self._setbacks.pause(key, self.clock.monotonic() + self._leases.tick_s)
         self._close(key)
 

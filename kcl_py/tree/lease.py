@@ -85,8 +85,6 @@ class Lease(Actor):
         self._alarms: dict[Alarm, OwnedTask] = {}
         self.state = "taking"
 
-    # --- what comes in -----------------------------------------------------------------------------------------
-
     async def on_start(self) -> None:
         match self._how:
             case How.AWAIT:
@@ -144,8 +142,6 @@ class Lease(Actor):
             case _:
                 self.unhandled(message)
         self._go_on()
-
-    # --- what goes out -----------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         """Send the next write, if one is to be sent and none is in flight."""
@@ -256,8 +252,6 @@ class Lease(Actor):
         else:
             self._give_up(None)
 
-    # --- taking and waiting ------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.state = "taking"
         now_ms, stream = int(self.clock.time() * 1000), self._worker.stream.identity
@@ -343,6 +337,8 @@ class Lease(Actor):
         if self._possession.is_held and not self._agenda.is_draining:
             self._agenda.is_beat_due = True
             self._set_alarm(Alarm.STOP_WAITING, stop.wait_until_at - self.clock.monotonic())
+        elif self._agenda.is_draining:
+            self._pipeline.tell(Drain(Why.STOP, stop.until_at))
 
     def _make_children(self) -> None:
         completion = self._agenda.completion

@@ -6,11 +6,10 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
 from kcl_py.delivery.buffer import Buffer, after
-from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook
+from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook, OutOfTime, Raised, Returned, TryAgain
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.leases.row import Halt
@@ -47,28 +46,6 @@ HALT_CHARACTERS = 200
 """How much of an error goes into the row, which stays under 1 KB."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Returned:
-    """The hook in hand has returned."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    """The hook in hand has raised."""
-
-    error: Exception
-
-
-@dataclass(frozen=True, slots=True)
-class _TryAgain:
-    """The pause before the next attempt is over."""
-
-
-@dataclass(frozen=True, slots=True)
-class _OutOfTime:
-    """The drain has reached its limit."""
-
-
 class Pipeline(Supervisor):
     """Delivers one shard."""
 
@@ -89,6 +66,7 @@ class Pipeline(Supervisor):
         self._running: OwnedTask | None = None
         self._pause: OwnedTask | None = None
         self._limit: OwnedTask | None = None
+        self._limit_at = float("inf")
         self._is_draining = self._is_held_back = False
         self._reading = 0
         self._lag_ms = 0
@@ -116,12 +94,12 @@ class Pipeline(Supervisor):
                 self._tell_progress()
             case FetchedBatch() | EndSeen() | CaughtUp():
                 pass  # of a reading that has been closed meanwhile
-            case _Returned():
+            case Returned():
                 self._return()
-            case _Raised(error):
+            case Raised(error):
                 self._running = None
                 self._fail(error)
-            case _TryAgain():
+            case TryAgain():
                 self._pause = None
                 self._run_hook()
             case Confirmed():
@@ -130,7 +108,7 @@ class Pipeline(Supervisor):
                 self._drain(message)
             case Resume():
                 self._resume()
-            case _OutOfTime():
+            case OutOfTime():
                 self._run_out_of_time()
             case Abandon():
                 self._abandon()
@@ -175,8 +153,6 @@ class Pipeline(Supervisor):
         self._reading += 1
         self._producer.tell(OpenReading(start_position(self._ledger.prefix, self._row), self._reading))
         self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
-
-    # --- delivering --------------------------------------------------------------------------------------------
 
     def _receive(self, fetched: FetchedBatch) -> None:
         self._lag_ms = fetched.lag_ms
@@ -265,8 +241,6 @@ class Pipeline(Supervisor):
         self.state = "ended"
         self._lease.tell(Complete(self._ledger.prefix, self._children or ()))
 
-    # --- hooks and their failures ------------------------------------------------------------------------------
-
     def _call(self, name: str, call: Callable[[], Awaitable[None]], on_return: Callable[[], None]) -> None:
         self._hook = Hook(name, call, on_return)
         self._run_hook()
@@ -275,7 +249,7 @@ class Pipeline(Supervisor):
         assert self._hook is not None
         self._is_held_back = self._hook.name not in LAST_HOOKS and not self._is_allowed()
         if not self._is_held_back:
-            self._running = self.run_task(self._hook.call, done=lambda _: _Returned(), failed=_Raised)
+            self._running = self.run_task(self._hook.call, done=lambda _: Returned(), failed=Raised)
 
     def _return(self) -> None:
         assert self._hook is not None
@@ -301,7 +275,7 @@ class Pipeline(Supervisor):
             self._halt(hook)
         else:
             hook.attempt += 1
-            self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), _TryAgain())
+            self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), TryAgain())
 
     def _halt(self, hook: Hook) -> None:
         self.state = "halted"
@@ -316,16 +290,23 @@ class Pipeline(Supervisor):
         )
         self._lease.tell(Halted(Halt(hook.last_failure[:HALT_CHARACTERS], at)))
 
-    # --- letting go --------------------------------------------------------------------------------------------
-
     def _drain(self, drain: Drain) -> None:
-        if self.state in ("ended", "drained") or self._is_draining:
+        if self.state in ("ended", "drained"):
             return
-        self._is_draining = True
-        self._stop_reading()
-        self._limit = self.send_after(max(drain.until_at - self.clock.monotonic(), 0), _OutOfTime())
-        if self._running is None:
-            self._say_goodbye()
+        self._set_limit(drain.until_at)
+        if not self._is_draining:
+            self._is_draining = True
+            self._stop_reading()
+            if self._running is None:
+                self._say_goodbye()
+
+    def _set_limit(self, until_at: float) -> None:
+        """Set when the drain ends at the latest; a limit only ever comes nearer."""
+        if until_at < self._limit_at:
+            if self._limit is not None:
+                self._limit.cancel()
+            self._limit_at = until_at
+            self._limit = self.send_after(max(until_at - self.clock.monotonic(), 0), OutOfTime())
 
     def _stop_reading(self) -> None:
         self._producer.tell(CloseReading())
@@ -347,7 +328,7 @@ class Pipeline(Supervisor):
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
         self._end_tasks()
         self.state, self._is_draining = "draining", True
-        self._limit = self.send_after(FAREWELL_S, _OutOfTime())
+        self._set_limit(self.clock.monotonic() + FAREWELL_S)
         self._call_last("lease_lost", lambda processor: processor.lease_lost())
 
     def _call_last(self, name: str, call: Callable[[RecordProcessor], Awaitable[None]]) -> None:
@@ -389,6 +370,7 @@ class Pipeline(Supervisor):
             if task is not None:
                 task.cancel()
         self._running = self._pause = self._limit = None
+        self._limit_at = float("inf")
 
     def _resume(self) -> None:
         """Begin again after a drain that was called off, from the finished prefix and with a new processor."""

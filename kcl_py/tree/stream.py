@@ -74,10 +74,19 @@ class StreamSupervisor(Supervisor):
     def __init__(self, worker: Worker) -> None:
         super().__init__()
         self._worker = worker
+        self._stopping: StopWorker | None = None
 
     async def on_start(self) -> None:
-        shards = await self.start_child(Child("shards", lambda: ShardSupervisor(self._worker), grace_s=SHARDS_GRACE_S))
-        self.coordinator: Ref = await self.start_child(Child("coordinator", lambda: Coordinator(self._worker, shards)))
+        worker = self._worker
+        shards = await self.start_child(Child("shards", lambda: ShardSupervisor(worker), grace_s=SHARDS_GRACE_S))
+        self._coordinator: Ref = await self.start_child(
+            Child("coordinator", lambda: Coordinator(worker, shards, self._stopping))
+        )
+
+    def begin_stop(self, stop: StopWorker) -> None:
+        """Have the Coordinator stop the worker; one that is restarted meanwhile goes on with that."""
+        self._stopping = stop
+        self._coordinator.tell(stop)
 
 
 class Stream:
@@ -150,7 +159,7 @@ class Stream:
         until_at = self._clock.monotonic() + grace_s
         if self._stopping_until is None or until_at < self._stopping_until:
             self._stopping_until = until_at
-            self._top.coordinator.tell(StopWorker(until_at, self._stopped))
+            self._top.begin_stop(StopWorker(until_at, self._stopped))
 
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""
