@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.ledger import Range
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import Redelivery
 
 LAST_HOOKS = ("shutdown_requested", "lease_lost")
@@ -32,6 +33,15 @@ class Hook:
     @property
     def redelivery(self) -> Redelivery | None:
         return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None
+
+    def work(self, processor: type[RecordProcessor]) -> Callable[[], Awaitable[None]]:
+        """Make one attempt's coroutine function, named as users know it, for whoever reports on its task."""
+
+        async def attempt() -> None:
+            await self.call()
+
+        attempt.__qualname__ = f"{processor.__qualname__}.{self.name}"
+        return attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ from kcl_py.tree.worker import Worker
 
 FAREWELL_S = 5.0
 """How long ``lease_lost`` may take; the shard is another worker's by then, so nothing waits for it longer."""
+ABANDON_S = 1.0
+"""How long a hook may take to end once it is cancelled; then it is left behind, so that nothing else waits for it."""
 HALT_CHARACTERS = 200
 """How much of an error goes into the row, which stays under 1 KB."""
 
@@ -249,7 +251,8 @@ class Pipeline(Supervisor):
         assert self._hook is not None
         self._is_held_back = self._hook.name not in LAST_HOOKS and not self._is_allowed()
         if not self._is_held_back:
-            self._running = self.run_task(self._hook.call, done=lambda _: Returned(), failed=Raised)
+            work = self._hook.work(self._worker.processor)
+            self._running = self.run_task(work, done=lambda _: Returned(), failed=Raised, abandon_s=ABANDON_S)
 
     def _return(self) -> None:
         assert self._hook is not None

@@ -29,6 +29,7 @@ from actors import (
     Strategy,
     Supervisor,
     SystemClock,
+    TaskAbandoned,
     running,
 )
 from kcl_py.clients import Clients, connect, until_answered
@@ -250,3 +251,5 @@ class Stream:
                 log.error("kcl_py.actor.stop_failed", error=brief(error))
             case GraceExceeded(grace_s=grace_s):
                 log.warning("kcl_py.actor.grace_exceeded", grace_s=grace_s)
+            case TaskAbandoned(task=task, after_s=after_s):
+                log.error("kcl_py.processor.abandoned", hook=task, after_s=after_s)
