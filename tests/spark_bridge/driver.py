@@ -1,6 +1,6 @@
-"""A driver to be killed: copies the stream ``s`` into Parquet until enough rows are there, telling how many are.
+"""A driver to be killed: copies the stream ``s`` into Parquet until enough rows are there, telling how many it copied.
 
-``python -m tests.spark_bridge.driver URL FOLDER ROWS``
+``python -m tests.spark_bridge.driver URL FOLDER TOTAL``
 """
 
 import sys
@@ -8,9 +8,9 @@ import sys
 from spark_bridge.session import local_session
 
 
-def main(url: str, folder: str, rows: int) -> None:
+def main(url: str, folder: str, total: int) -> None:
     session = local_session("driver")
-    options = {"stream": "s", "endpoint": url, "region": "us-east-1", "maxRowsPerBatch": "150"}
+    options = {"stream": "s", "endpoint": url, "region": "us-east-1", "maxRowsPerBatch": "200"}
     query = (
         session.readStream.format("kcl")
         .options(**options)
@@ -19,13 +19,13 @@ def main(url: str, folder: str, rows: int) -> None:
         .options(path=f"{folder}/rows", checkpointLocation=f"{folder}/checkpoint")
         .start()
     )
-    count = 0
-    while count < rows and not query.awaitTermination(1):
-        if query.lastProgress:
-            count = session.read.parquet(f"{folder}/rows").count()
-            sys.stdout.write(f"{count}\n")
-            sys.stdout.flush()
-    query.stop()
+    copied = 0
+    while not query.awaitTermination(1):
+        before, copied = copied, sum(progress.numInputRows for progress in query.recentProgress)
+        sys.stdout.write(f"{copied}\n")
+        sys.stdout.flush()
+        if 0 < before == copied and session.read.parquet(f"{folder}/rows").count() >= total:
+            query.stop()
 
 
 if __name__ == "__main__":

@@ -119,9 +119,9 @@ def test_nothing_is_lost_or_doubled_when_the_driver_is_killed(
     session: SparkSession, stream: LocalStream, tmp_path: Path
 ) -> None:
     """Driver, JVM and reader die at once in the middle of a batch; the next run goes on from the checkpoint."""
-    for _ in range(3):
+    for _ in range(2):
         stream.put(500)
-    with driver(stream, tmp_path, rows=10**9) as killed:
+    with driver(stream, tmp_path, total=10**9) as killed:
         assert killed.stdout is not None
         for line in killed.stdout:
             if int(line) >= 300:
@@ -129,7 +129,7 @@ def test_nothing_is_lost_or_doubled_when_the_driver_is_killed(
         os.killpg(killed.pid, signal.SIGKILL)
     stream.split(S0)
     stream.put(500)
-    with driver(stream, tmp_path, rows=2000) as second:
+    with driver(stream, tmp_path, total=1500) as second:
         out, _ = second.communicate()
     assert second.returncode == 0, out
     rows = session.read.parquet(str(tmp_path / "rows")).select("shardId", "data").collect()
@@ -138,9 +138,9 @@ def test_nothing_is_lost_or_doubled_when_the_driver_is_killed(
 
 
 @contextmanager
-def driver(stream: LocalStream, folder: Path, *, rows: int) -> Iterator["subprocess.Popen[str]"]:
+def driver(stream: LocalStream, folder: Path, *, total: int) -> Iterator["subprocess.Popen[str]"]:
     """A driver in a process group of its own, which ends with the block."""
-    command = [sys.executable, "-m", "tests.spark_bridge.driver", stream.url, str(folder), str(rows)]
+    command = [sys.executable, "-m", "tests.spark_bridge.driver", stream.url, str(folder), str(total)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     ) as process:
