@@ -153,7 +153,7 @@ class Cell:
     ) -> OwnedTask:
         """Start a task that ends with this incarnation at the latest."""
         task = OwnedTask(self, work if abandon_s is None else self._unruly(work, abandon_s), done, failed)
-        self.start_soon(task.run)
+        self.start_soon(task.run, name=f"{self.path} task")
         return task
 
     def _unruly(self, work: Callable[[], Awaitable[Any]], abandon_s: float) -> Callable[[], Awaitable[Any]]:
@@ -162,11 +162,11 @@ class Cell:
             work, abandon_s=abandon_s, on_abandon=lambda: self.report(TaskAbandoned, name, abandon_s)
         )
 
-    def start_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
+    def start_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any, name: str) -> None:
         """Run ``work``, which handles its own failures, in this incarnation's task group."""
         if self._tasks is None:
             raise RuntimeError(f"cannot start a task in {self.path!r}: expected a running actor, found it {self.state}")
-        self._tasks.start_soon(work, *args, name=self.path)
+        self._tasks.start_soon(work, *args, name=name)
 
     # --- one incarnation ---------------------------------------------------------------------------------------
 

@@ -123,7 +123,8 @@ class Supervisor(Actor):
         self._launches += 1
         slot.launch = self._launches
         slot.cell.prepare()
-        self._cell.start_soon(self._watch, slot.cell, ChildEnded(slot.child.name, slot.launch))
+        ended = ChildEnded(slot.child.name, slot.launch)
+        self._cell.start_soon(self._watch, slot.cell, ended, name=slot.cell.path)
         await slot.cell.started.wait()
 
     async def _watch(self, cell: Cell, ended: ChildEnded) -> None:

@@ -38,12 +38,12 @@ async def test_a_tree_stops_in_time_around_a_handler_that_swallows_its_cancellat
     with anyio.fail_after(PATIENCE_S):
         async with running(lambda: Troupe(children), observer=log, grace_s=PATIENCE_S) as root:
             b = refs(root.ref)["b"]
-            b.tell(Do(lambda player: player.run_task(stubborn.process, done=Note, abandon_s=0.05)))
+            b.tell(Do(lambda player: player.run_task(stubborn.process, done=Note, abandon_s=0.2)))
             await stubborn.begun.wait()
             cpu = time.process_time()
-    assert time.process_time() - cpu < 0.04
+    assert time.process_time() - cpu < 0.1
     assert stubborn.times_cancelled == 1
-    assert log.of(TaskAbandoned) == [TaskAbandoned("root/b", "Stubborn.process", 0.05)]
+    assert log.of(TaskAbandoned) == [TaskAbandoned("root/b", "Stubborn.process", 0.2)]
     assert {e.error for e in log.of(Ended)} == {None}
     assert story == ["a starts", "b starts", "b stops", "a stops"]
     stubborn.released.set()
