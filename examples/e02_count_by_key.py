@@ -30,9 +30,7 @@ class CountByKey(RecordProcessor):
         self.position = max(self.position, batch.last.value)
         self.store()
         await checkpointer.checkpoint(batch)  # mode: manual, so nothing else moves the checkpoint
-
-    async def shard_ended(self, checkpointer: Checkpointer) -> None:
-        print(f"{self.file.stem} ended with {self.counts.total()} records", flush=True)
+        print(f"{self.file.stem}: {self.counts.total()} records, {len(self.counts)} keys", flush=True)
 
     def store(self) -> None:
         """Replace the file as a whole: a crash leaves the old one or the new one."""

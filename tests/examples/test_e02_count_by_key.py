@@ -1,0 +1,40 @@
+"""The second example counts by key, and counts exactly."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.examples.conftest import Run, put
+
+
+def test_count_by_key_counts_a_record_once_though_it_comes_again(run: Run, kinesis: Any, tmp_path: Path) -> None:
+    """A worker that knows of no checkpoint reads all from the beginning; the counts know what they hold."""
+    put(kinesis, "apple", "ant", "bean")
+    first = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
+    first.until(lambda: first.out[:1], "counts")
+    first.kill()
+    put(kinesis, "axe")
+    second = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path), KCL_APP="without-checkpoints")
+    second.until(lambda: any(" 4 records" in line for line in second.out), "counts")
+    second.send(signal.SIGTERM)
+    assert second.wait() == 0
+    state = json.loads((tmp_path / "shardId-000000000000.json").read_bytes())
+    assert state["counts"] == {"a": 3, "b": 1}
+
+
+def test_count_by_key_has_a_stopped_workers_successor_go_on_where_it_was(
+    run: Run, kinesis: Any, tmp_path: Path
+) -> None:
+    """Its checkpoint is where its counts are, so nothing comes again."""
+    put(kinesis, "apple", "bean")
+    first = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
+    first.until(lambda: first.out[:1], "counts")
+    first.send(signal.SIGTERM)
+    assert first.wait() == 0
+    put(kinesis, "cherry")
+    second = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
+    second.until(lambda: second.out[:1], "counts")
+    second.send(signal.SIGTERM)
+    assert second.wait() == 0
+    assert second.out == ["shardId-000000000000: 3 records, 3 keys"]
