@@ -17,6 +17,10 @@ from examples.demo.story import Plan, Story
 from examples.demo.verdict import failures, lines
 
 FOLDER = Path(".demo")
+RATE, QUICK_RATE = 6000.0, 2000.0
+"""Flights put a second: slow enough to be watched."""
+INTERRUPTED = 130
+"""The exit code of a process that Ctrl-C has ended. Source: POSIX shells."""
 AWS = {
     "AWS_ACCESS_KEY_ID": "demo",
     "AWS_SECRET_ACCESS_KEY": "demo",
@@ -46,14 +50,19 @@ def main() -> int:
     clock = SystemClock()
     begun_at = clock.monotonic()
     isolate()
+    console = Console()
+    plan = Plan(options.quick, has_spark=not options.no_spark, rate=QUICK_RATE if options.quick else RATE)
     FOLDER.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=FOLDER)).resolve()
-    console, plan = Console(), Plan(options.quick, has_spark=not options.no_spark)
-    with screen(console, clock) as shown:
-        traces = anyio.run(Story(plan, folder, shown, clock).run)
-    reckoning, carriers = reckon(plan, traces)
-    console.print(carrier_table(carriers))
+    try:
+        with screen(console, clock) as shown:
+            traces = anyio.run(Story(plan, folder, shown, clock).run)
+        reckoning, carriers = reckon(plan, traces)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder)
+        return INTERRUPTED
     failed = failures(reckoning)
+    console.print(carrier_table(carriers))
     if failed:
         print(f"what the processes said and wrote: {folder}")
     else:
@@ -63,7 +72,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

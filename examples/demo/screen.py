@@ -21,13 +21,7 @@ BAR_WIDTH = 24
 
 
 class Screen(Protocol):
-    """Where the demo shows itself; a block."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
+    """Where the demo shows itself."""
 
     def say(self, text: str) -> None:
         """Tell of an event."""
@@ -98,8 +92,8 @@ class Diary:
         )
 
 
-def screen(console: Console, clock: Clock) -> Screen:
-    """Return what fits the place that ``console`` writes to."""
+def screen(console: Console, clock: Clock) -> Terminal | Plain:
+    """Return what fits the place that ``console`` writes to; it shows while its block is open."""
     return Terminal(console, clock) if console.is_terminal else Plain(console, clock)
 
 

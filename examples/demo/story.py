@@ -28,8 +28,6 @@ KCL = Path(sys.executable).with_name("kcl")
 SHARDS = 4
 SPLIT_AT, KILL_AT, KILL_SPARK_AT = 0.3, 0.5, 0.6
 """After which part of the flights; the three take place one beside the other."""
-RATE, QUICK_RATE = 6000.0, 2000.0
-"""Flights a second: slow enough to be watched."""
 LOOK_S = 1.0
 """Between two looks at the files and the leases."""
 BATCH_S = 0.05
@@ -45,15 +43,14 @@ class Plan:
     """Which demo to give."""
 
     is_quick: bool
+    """January only."""
     has_spark: bool
+    rate: float
+    """Flights a second."""
 
     @property
     def total(self) -> int:
         return JANUARY if self.is_quick else TOTAL
-
-    @property
-    def rate(self) -> float:
-        return QUICK_RATE if self.is_quick else RATE
 
 
 @dataclass(slots=True)
@@ -111,6 +108,7 @@ class Story:
         _, ready = await self._processes.start_server(
             "kcl-local", KCL, "local", "--port", "0", "--stream", f"flights:{SHARDS}"
         )
+        self._screen.say(f"kcl local is {ready}; starting {'Spark and ' if self._plan.has_spark else ''}two workers")
         async with (
             Cloud(ready.split()[1], EXAMPLES / "flights.yaml") as self._cloud,
             anyio.create_task_group() as tasks,
