@@ -89,13 +89,27 @@ def blocking_parents(row: LeaseRow, rows: Mapping[str, LeaseRow], missing: Conta
     Args:
         row: the row to be begun.
         rows: the lease table.
-        missing: what ``unread`` says of the last complete listing, or nothing while there is none.
+        missing: what ``unread`` says of the last complete listing, with what is ``unjudged`` by it.
     """
     return tuple(
         parent
         for parent in row.parents
         if (parent in rows and not rows[parent].has_ended) or (parent not in rows and parent in missing)
     )
+
+
+def unjudged(rows: Mapping[str, LeaseRow], known: Container[str]) -> frozenset[str]:
+    """Find the parents without a row of which the last listing tells nothing, since their children are newer than it.
+
+    They block like unread ones until there is a listing that began with their children known: it shows them, or they
+    have aged out.
+
+    Args:
+        rows: the lease table.
+        known: the rows that were known when the last listing began.
+    """
+    new = [row for key, row in rows.items() if key not in known and not row.has_ended]
+    return frozenset(parent for row in new for parent in row.parents if parent not in rows)
 
 
 def aged_out(listing: Listing, rows: Mapping[str, LeaseRow]) -> tuple[LeaseRow, ...]:

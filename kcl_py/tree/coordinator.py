@@ -14,10 +14,10 @@ from kcl_py.delivery.retry import brief, root_cause
 from kcl_py.errors import LeaseTableError, MissingError, RequestError
 from kcl_py.leases.assignment import Fleet, plan
 from kcl_py.leases.identity import mismatch, strangers
-from kcl_py.leases.lineage import discover, has_hole, unread
+from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.view import How, View
-from kcl_py.sources.source import Listing, PositionKind
+from kcl_py.sources.source import PositionKind
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
     Acquired,
@@ -69,8 +69,9 @@ class Coordinator(Actor):
         self._worker, self._shards, self._leases = worker, shards, worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
-        self._listing: Listing | None = None
+        self._listed: Listed | None = None
         self._unread: frozenset[str] | None = None
+        self._known_to_listing: frozenset[str] = frozenset()
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._in_flight: dict[str, None] = {}
@@ -100,8 +101,8 @@ class Coordinator(Actor):
                 self._note_members(message)
             case Scanned():
                 self._note_scan(message)
-            case Listed(listing):
-                self._listing = listing
+            case Listed():
+                self._listed = message
                 self._make_rows()
             case RereadDue(key):
                 self._ask(f"reread {key}", partial(self._reads.row, key))
@@ -180,12 +181,13 @@ class Coordinator(Actor):
         self._ask("scan", self._reads.lease_rows)
 
     def _list(self) -> None:
-        if self._view.rows is None:
+        rows = self._view.rows
+        if rows is None:
             return  # which shards to list depends on whether there are rows
         self._list_due_at = self.clock.monotonic() + AUDIT_S
         start = self._worker.config.start
-        is_first = start.kind is PositionKind.AT_TIMESTAMP and not self._view.rows
-        self._ask("list", lambda: self._reads.shards(start if is_first else None))
+        is_first = start.kind is PositionKind.AT_TIMESTAMP and not rows
+        self._ask("list", partial(self._reads.shards, start if is_first else None, frozenset(rows)))
 
     def _list_soon(self) -> None:
         """List the shards again, a heartbeat after the last listing at the earliest."""
@@ -242,16 +244,17 @@ class Coordinator(Actor):
                 holding.lease.tell(Hint(rows[key]))
         if self._unread is None:
             self._list()
-        elif self._view.unknown_children() or has_hole(rows.values()):
+        elif self._view.unknown_children() or has_hole(rows.values()) or unjudged(rows, self._known_to_listing):
             self._list_soon()
         self._make_rows()
 
     def _make_rows(self) -> None:
         """Make the rows that discovery says are to be read, from the last listing, which is used once."""
-        listing, rows, start = self._listing, self._view.rows, self._worker.config.start
-        if listing is None or rows is None or "create" in self._in_flight:
+        listed, rows, start = self._listed, self._view.rows, self._worker.config.start
+        if listed is None or rows is None or "create" in self._in_flight:
             return
-        self._listing, self._unread = None, unread(listing, rows, start)
+        listing, self._listed = listed.listing, None
+        self._unread, self._known_to_listing = unread(listing, rows, start), listed.known
         now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
         found = [new for new in discover(listing, rows, start) if self._view.may_make(new.shard.shard_id, now)]
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
@@ -294,12 +297,12 @@ class Coordinator(Actor):
         view, a_tick_ago = self._view, now - self._leases.tick_s
         assert view.rows is not None
         assert self._unread is not None
-        unread = self._unread
+        missing = self._unread | unjudged(view.rows, self._known_to_listing)
         return Fleet(
             me=self._presence.row(self._held.values()),
             others=view.others(),
             rows=view.rows,
-            blocked={key for key, row in view.rows.items() if row.parents and view.is_blocked(key, unread)},
+            blocked={key for key, row in view.rows.items() if row.parents and view.is_blocked(key, missing)},
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
             mine=self._held.keys(),
             resting={key for key in view.rows if not self._setbacks.allows(key, now)},

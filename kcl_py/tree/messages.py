@@ -98,6 +98,8 @@ class Listed:
     """The shards of the stream were listed, completely."""
 
     listing: Listing
+    known: frozenset[str]
+    """The rows that were known when the listing began: of their parents it shows all that have not aged out."""
 
 
 @dataclass(slots=True)

@@ -82,8 +82,8 @@ class Reads:
         row = await self._store.read(key)
         return Reread(begun_at, self._now(), key, row)
 
-    async def shards(self, at: Position | None) -> Listed:
-        return Listed(await self._worker.source.list_shards(at))
+    async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
+        return Listed(await self._worker.source.list_shards(at), known)
 
     async def announce(self, row: WorkerRow) -> Announced:
         await self._store.put_worker(row)

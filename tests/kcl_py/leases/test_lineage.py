@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from kcl_py.leases.lineage import HASH_KEYS, NewLease, aged_out, blocking_parents, discover, has_hole, unread
+from kcl_py.leases.lineage import (
+    HASH_KEYS,
+    NewLease,
+    aged_out,
+    blocking_parents,
+    discover,
+    has_hole,
+    unjudged,
+    unread,
+)
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, LeaseRow, Native
 from kcl_py.sources.source import LATEST as FROM_LATEST
 from kcl_py.sources.source import TRIM_HORIZON as FROM_HORIZON
@@ -140,6 +149,24 @@ def test_parent_without_a_row_does_not_block_when_it_is_not_to_be_read() -> None
     assert not missing
     assert not [parent for row in rows.values() for parent in blocking_parents(row, rows, missing)]
     assert blocking_parents(LeaseRow("8", parents=("gone",)), rows, missing) == ()
+
+
+def test_parent_without_a_row_blocks_while_the_listing_is_older_than_the_child() -> None:
+    """0 was split into 2 and 3, and 3 merged with 1, which has ended; 0 still holds back 3, and that 4."""
+    before, after = a_listing("0 1"), a_listing("0 1 2=0 3=0 4=3+1")
+    rows = some_rows(after, s0="5", s1=SHARD_END, s4=TRIM_HORIZON)
+    missing = unread(before, rows, FROM_HORIZON) | unjudged(rows, {"0", "1"})
+    assert blocking_parents(rows["4"], rows, missing) == ("3",)
+    missing = unread(after, rows, FROM_HORIZON) | unjudged(rows, {"0", "1", "4"})
+    assert blocking_parents(rows["4"], rows, missing) == ("3",)
+
+
+def test_parent_that_no_listing_shows_blocks_until_one_began_after_the_child_was_known() -> None:
+    """Then it has aged out; and children that have ended or whose parents have rows need no listing."""
+    rows = some_rows(a_listing("0 3=0 4=3+1 5=0"), s0="5", s4=TRIM_HORIZON, s5=TRIM_HORIZON)
+    assert unjudged(rows, set()) == {"1", "3"}
+    assert unjudged(rows, {"4"}) == set()
+    assert unjudged({"4": replace(rows["4"], checkpoint=SHARD_END)}, set()) == set()
 
 
 def test_row_whose_shard_aged_out_is_named() -> None:
