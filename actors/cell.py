@@ -193,7 +193,7 @@ class Cell:
         except Exception as error:  # the supervisor decides what it means
             self._fail(error)
         except BaseException as error:  # a cancellation of any kind, or the end of the program
-            self._fail(self._killed().with_traceback(error.__traceback__))
+            self._fail(self._killed(error))
             raise
         finally:
             self.state = "stopping"
@@ -236,7 +236,7 @@ class Cell:
             except Exception as error:  # reported; stopping goes on
                 self.report(StopHookFailed, error)
             except anyio.get_cancelled_exc_class() as cancelled:  # natively, since no scope reaches in here
-                killed = self._killed().with_traceback(cancelled.__traceback__)
+                killed = self._killed(cancelled)
                 self._fail(killed)
                 self.report(StopHookFailed, killed)
 
@@ -262,8 +262,13 @@ class Cell:
         if self.error is None:
             self.error = error
 
-    def _killed(self) -> KilledError:
-        return KilledError(self.path, self._kill_reason or "its task was cancelled from outside")
+    def _killed(self, by: BaseException | None = None) -> KilledError:
+        why = self._kill_reason or "its task was cancelled from outside"
+        if by is None:
+            return KilledError(self.path, why)
+        if not isinstance(by, anyio.get_cancelled_exc_class()):
+            why = f"{type(by).__name__} ends the program"
+        return KilledError(self.path, why).with_traceback(by.__traceback__)
 
     def _below(self) -> "list[Cell]":
         return self._actor.children() if self._actor is not None else []

@@ -63,7 +63,7 @@ class OwnedTask:
         except Exception as error:  # every outcome goes to the owner
             self._fail(error)
         except anyio.get_cancelled_exc_class() as cancelled:
-            if self.is_cancelled or _is_scope_cancelled():
+            if _is_scope_cancelled():
                 raise
             killed = KilledError(self._cell.path, "one of its tasks was cancelled from outside")
             self._fail(killed.with_traceback(cancelled.__traceback__))

@@ -84,3 +84,18 @@ async def test_a_task_cancelled_before_its_first_step_fails_its_actor(log: Event
         await log.wait_for(Started, "a", times=2)
         assert await a.ask(Echo("back"), timeout_s=PATIENCE_S) == "back"
         assert [type(e.error) for e in log.of(Ended)] == [KilledError]
+
+
+async def test_a_task_cancelled_before_its_first_step_while_its_actor_stops_is_no_clean_stop(log: EventLog) -> None:
+    """Also that late, a cancellation from outside does not pass for an end that all is well with."""
+
+    class Late(Player):
+        async def on_stop(self) -> None:
+            self.run_task(anyio.sleep_forever)
+            with anyio.CancelScope(shield=True):
+                for _ in range(5):
+                    await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks, running(Late, observer=log):
+        tasks.start_soon(prey_on("root task"))
+    assert [type(e.error) for e in log.of(Ended)] == [KilledError]

@@ -147,6 +147,22 @@ async def test_start_child_raises_what_on_start_raised_and_a_temporary_child_is_
     assert story == ["t starts", "t stops", "t starts", "t stops"]
 
 
+async def test_the_name_of_a_temporary_child_that_could_not_start_is_free_at_once() -> None:
+    """Its supervisor can try again in the same breath."""
+    story: Story = []
+    trouble = failing(OSError("no start"))
+    child = Child("t", lambda: Player("t", story, on_start_fails=trouble), Restart.TEMPORARY)
+
+    async def try_twice(troupe: Troupe) -> None:
+        with pytest.raises(OSError, match="no start"):
+            await troupe.start_child(child)
+        await troupe.start_child(child)
+
+    async with running(Troupe, observer=EventLog()) as root:
+        await root.ref.ask(Do(try_twice), timeout_s=PATIENCE_S)
+        assert await refs(root.ref)["t"].ask(Echo("here"), timeout_s=PATIENCE_S) == "here"
+
+
 async def test_a_dynamic_child_that_cannot_start_is_restarted_by_rule_unless_temporary(log: EventLog) -> None:
     """The asker knows, and the supervisor goes on trying."""
     story: Story = []

@@ -181,6 +181,25 @@ async def test_timers_and_tasks_of_an_incarnation_end_with_it(clock: ManualClock
     assert story == ["a starts", "a has waited", "a stops", "a starts", "a stops"]
 
 
+async def test_a_cancelled_task_that_finishes_all_the_same_sends_nothing() -> None:
+    """Whoever cancels a task need not expect it any more."""
+    story: Story = []
+    released = anyio.Event()
+
+    async def work() -> str:
+        with anyio.CancelScope(shield=True):
+            await released.wait()
+        return "void"
+
+    async with running(lambda: Worker(story=story)) as root:
+        task: OwnedTask = await root.ref.ask(Do(lambda w: w.run_task(work, done=Note)), timeout_s=PATIENCE_S)
+        await settle()
+        task.cancel()
+        released.set()
+        await settle()
+    assert story == ["player starts", "player stops"]
+
+
 async def test_a_cancelled_task_that_fails_to_clean_up_is_reported_and_ends_nothing(log: EventLog) -> None:
     """Its outcome does not count any more, but no failure goes unseen."""
 
