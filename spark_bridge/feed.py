@@ -97,7 +97,7 @@ class Feed:
         if freed:
             self._wake()
 
-    def wait_for_end(self, start: Offset, *, max_rows: int | None, timeout_s: float) -> Offset:
+    def wait_for_end(self, start: Offset, *, max_rows: int, timeout_s: float) -> Offset:
         """Return the end of a batch that begins at ``start``, waiting up to ``timeout_s`` for one with something in it.
 
         Raises whatever ended the tree.

@@ -18,6 +18,7 @@ import structlog
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
+from kcl_py.errors import ConfigError
 from kcl_py.log import Level
 from kcl_py.log import configure as configure_log
 from kcl_py.sources.source import PositionKind
@@ -66,18 +67,25 @@ class KclReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
         """Return the end of the next batch; everything up to ``start`` is finished.
 
-        Waits a moment if there is nothing new, and never calls AWS. Raises what ended the tree: that ends the query.
+        Waits a moment if there is nothing new, and never calls AWS. Raises what ended the tree, which ends the query.
         The first batch of a query that begins at ``latest`` is empty: only ends of batches are in Spark's log, so that
         is how the instant gets there before any record depends on it.
+
+        Raises:
+            ConfigError: the trigger asks for everything at once.
         """
+        if not isinstance(limit, ReadMaxRows):
+            raise ConfigError(
+                "trigger: expected processingTime or none, found once or availableNow; "
+                "the format 'kcl' cannot tell yet where such a query ends"
+            )
         self._at = Offset.parse(self.initialOffset() if start is None else start)
         feed = self._running(self._at).feed
         feed.release(self._at)
         if self._at == self._pin:
             self._pin = None
             return self._at.to_json()
-        max_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        end = feed.wait_for_end(self._at, max_rows=max_rows, timeout_s=NEWS_S)
+        end = feed.wait_for_end(self._at, max_rows=limit.max_rows, timeout_s=NEWS_S)
         check_forward(self._at, end)
         return end.to_json()
 

@@ -5,7 +5,9 @@ import shutil
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from kcl_py.errors import ConfigError
 from spark_bridge.offsets import Offset
 from spark_bridge.refetch import DataLossError
 from tests.spark_bridge.harness import LocalStream, ReaderHarness, SparkLog, by_shard
@@ -151,6 +153,15 @@ def test_start_is_refused_when_it_lies_in_the_future(stream: LocalStream) -> Non
         pytest.raises(Exception, match="option start: expected a time that has passed"),
     ):
         spark.reader.initialOffset()
+
+
+def test_query_is_refused_when_its_trigger_asks_for_everything(stream: LocalStream) -> None:
+    """Spark would plan such a query from the first offset again, whatever its checkpoint says."""
+    with (
+        ReaderHarness(stream.options()) as spark,
+        pytest.raises(ConfigError, match="trigger: expected processingTime or none, found once or availableNow"),
+    ):
+        spark.reader.latestOffset(spark.reader.initialOffset(), ReadAllAvailable())
 
 
 def test_reading_stops_at_the_buffer_limit_and_goes_on_without_any_commit(stream: LocalStream) -> None:
