@@ -91,6 +91,7 @@ async def running(
 async def _run_shielded(cell: Cell) -> None:
     with anyio.CancelScope(shield=True):  # a cancelled block stops its tree in order, it does not tear it down
         await cell.run()
+    cell.close()  # nobody starts it again
 
 
 async def _stop(cell: Cell, grace_s: float, failure: BaseException | None) -> BaseException | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
 
-from actors import Actor, Child, Down, Intensity, Question, Ref, Strategy, Supervisor
+from actors import Actor, Child, Down, Intensity, Question, Ref, Restart, Strategy, Supervisor
 
 PATIENCE_S = 20.0
 """A limit for what would otherwise hang; no test waits this long when all is well."""
@@ -92,6 +93,11 @@ class Player(Actor):
         self.story.append(f"{self.name} stops")
         if self.on_stop_fails is not None:
             raise self.on_stop_fails
+
+
+def players(names: str, story: Story, restart: Restart = Restart.PERMANENT, *, grace_s: float = 5.0) -> list[Child]:
+    """Describe one player for each letter of ``names``."""
+    return [Child(name, partial(Player, name, story), restart, grace_s) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from actors import (
     Intensity,
     KilledError,
     OwnedTask,
+    Restart,
     Restarting,
     Started,
     StopHookFailed,
@@ -30,6 +31,7 @@ from tests.actors.players import (
     StopChild,
     Story,
     Troupe,
+    players,
     refs,
 )
 
@@ -40,10 +42,6 @@ def task_of(path: str) -> asyncio.Task[object]:
     """Return the task that lives an actor, by the actor's path."""
     (task,) = [t for t in asyncio.all_tasks() if t.get_name() == path]
     return task
-
-
-def players(names: str, story: Story) -> list[Child]:
-    return [Child(n, lambda n=n: Player(n, story)) for n in names]  # type: ignore[misc]
 
 
 class SlowPlayer(Player):
@@ -160,6 +158,24 @@ async def test_on_stop_that_is_cancelled_is_reported_and_the_others_stop(crash: 
     (ended,) = log.of(Ended, "s")
     assert ended.error is boom if crash else isinstance(ended.error, KilledError)
     assert {"a stops", "b stops"} < set(story)
+
+
+async def test_a_hanging_stop_hook_is_cut_off_also_after_its_actor_was_cancelled(log: EventLog) -> None:
+    """The cancellation that has been turned into a failure does not confuse the limit."""
+
+    class Slow(Player):
+        stop_hook_s = 0.01
+
+        async def on_stop(self) -> None:
+            await anyio.sleep_forever()
+
+    async with running(lambda: Troupe([Child("s", Slow, Restart.TEMPORARY)]), observer=log) as root:
+        ref = refs(root.ref)["s"]
+        task_of("root/s").cancel()
+        with anyio.fail_after(PATIENCE_S):
+            await ref.ended()
+    assert [type(e.error) for e in log.of(StopHookFailed)] == [TimeoutError]
+    assert [type(e.error) for e in log.of(Ended, "s")] == [KilledError]
 
 
 async def test_a_supervisor_that_is_cancelled_stops_its_children_in_order_and_is_restarted(log: EventLog) -> None:

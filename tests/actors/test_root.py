@@ -3,15 +3,11 @@
 import anyio
 import pytest
 
-from actors import Child, Ended, GraceExceeded, running
+from actors import ActorStoppedError, Child, Ended, GraceExceeded, running
 from actors.testing import EventLog, settle
-from tests.actors.players import PATIENCE_S, Do, Fail, Hang, Player, Story, Troupe, refs
+from tests.actors.players import PATIENCE_S, Do, Fail, Hang, Player, Story, Troupe, players, refs
 
 pytestmark = pytest.mark.anyio
-
-
-def players(names: str, story: Story) -> list[Child]:
-    return [Child(n, lambda n=n: Player(n, story)) for n in names]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt("mine"), SystemExit(3), StopAsyncIteration()])
@@ -129,6 +125,17 @@ async def test_wait_returns_when_the_root_has_stopped_cleanly() -> None:
         root.ref.tell(Do(lambda player: player.stop()))
         await root.wait()
         assert root.tree().state == "stopped"
+
+
+async def test_a_root_that_has_ended_refuses_messages_while_the_block_goes_on() -> None:
+    """Nobody will start it again, so nobody must wait for it."""
+    async with running(Player) as root:
+        root.ref.stop()
+        await root.ref.ended()
+        assert not root.ref.is_alive
+        assert root.ref.tell(Do(print)) is False
+        with pytest.raises(ActorStoppedError):
+            await root.ref.ask(Do(print), timeout_s=PATIENCE_S)
 
 
 async def test_a_root_that_stops_itself_while_starting_has_been_started_all_the_same() -> None:

@@ -28,14 +28,11 @@ from tests.actors.players import (
     Story,
     Troupe,
     failing,
+    players,
     refs,
 )
 
 pytestmark = pytest.mark.anyio
-
-
-def players(names: str, story: Story, grace_s: float = 5.0) -> list[Child]:
-    return [Child(n, lambda n=n: Player(n, story), grace_s=grace_s) for n in names]  # type: ignore[misc]
 
 
 class SlowStart(Player):
@@ -78,7 +75,12 @@ async def test_each_child_has_its_own_grace_and_is_then_cancelled_while_the_othe
     """One that hangs costs its grace, not the others' clean stop."""
     story: Story = []
     begun = [anyio.Event() for _ in "bd"]
-    children = [*players("a", story), *players("b", story, 0.01), *players("c", story), *players("d", story, 0.02)]
+    children = [
+        *players("a", story),
+        *players("b", story, grace_s=0.01),
+        *players("c", story),
+        *players("d", story, grace_s=0.02),
+    ]
     async with running(lambda: Troupe(children), observer=log, grace_s=PATIENCE_S) as root:
         for name, event in zip("bd", begun, strict=True):
             refs(root.ref)[name].tell(Hang(event, anyio.Event()))
@@ -300,7 +302,7 @@ async def test_a_stop_told_to_a_child_that_is_being_restarted_reaches_its_next_i
 async def test_messages_of_a_stopped_child_are_counted_as_dropped(log: EventLog) -> None:
     """What was accepted and never handled is said."""
     begun = anyio.Event()
-    async with running(lambda: Troupe(players("a", [], 0.01)), observer=log) as root:
+    async with running(lambda: Troupe(players("a", [], grace_s=0.01)), observer=log) as root:
         child = refs(root.ref)["a"]
         child.tell(Hang(begun, anyio.Event()))
         await begun.wait()

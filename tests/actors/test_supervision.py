@@ -16,6 +16,7 @@ from tests.actors.players import (
     Story,
     Troupe,
     failing,
+    players,
     refs,
 )
 
@@ -26,10 +27,6 @@ STRATEGIES = [
     (Strategy.ONE_FOR_ALL, ["b stops", "c stops", "a stops", "a starts", "b starts", "c starts"]),
     (Strategy.REST_FOR_ONE, ["b stops", "c stops", "b starts", "c starts"]),
 ]
-
-
-def players(names: str, story: Story, restart: Restart = Restart.PERMANENT) -> list[Child]:
-    return [Child(name, lambda name=name: Player(name, story), restart) for name in names]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("strategy", "expected"), STRATEGIES)

@@ -5,9 +5,9 @@ import time
 import anyio
 import pytest
 
-from actors import Child, Ended, OwnedTask, TaskAbandoned, TaskFailed, running
+from actors import Ended, OwnedTask, TaskAbandoned, TaskFailed, running
 from actors.testing import EventLog, settle
-from tests.actors.players import PATIENCE_S, Do, Note, Player, Story, Troupe, refs
+from tests.actors.players import PATIENCE_S, Do, Note, Player, Story, Troupe, players, refs
 
 pytestmark = pytest.mark.anyio
 
@@ -34,9 +34,8 @@ async def test_a_tree_stops_in_time_around_a_handler_that_swallows_its_cancellat
     """The handler is named, it is cancelled once, and the event loop does not spin."""
     story: Story = []
     stubborn = Stubborn()
-    children = [Child(n, lambda n=n: Player(n, story)) for n in "ab"]  # type: ignore[misc]
     with anyio.fail_after(PATIENCE_S):
-        async with running(lambda: Troupe(children), observer=log, grace_s=PATIENCE_S) as root:
+        async with running(lambda: Troupe(players("ab", story)), observer=log, grace_s=PATIENCE_S) as root:
             b = refs(root.ref)["b"]
             b.tell(Do(lambda player: player.run_task(stubborn.process, done=Note, abandon_s=0.2)))
             await stubborn.begun.wait()
@@ -55,8 +54,7 @@ async def test_siblings_go_on_while_a_stubborn_handler_is_being_given_up(log: Ev
     """A message takes no longer than before."""
     story: Story = []
     stubborn = Stubborn()
-    children = [Child(n, lambda n=n: Player(n, story)) for n in "ab"]  # type: ignore[misc]
-    async with running(lambda: Troupe(children), observer=log) as root:
+    async with running(lambda: Troupe(players("ab", story)), observer=log) as root:
         a, b = refs(root.ref).values()
         b.tell(Do(lambda player: player.run_task(stubborn.process, abandon_s=PATIENCE_S)))
         await stubborn.begun.wait()
