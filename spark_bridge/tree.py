@@ -25,7 +25,7 @@ from spark_bridge.feed import Feed
 from spark_bridge.kinesis import Connect, Sleep, patiently
 from spark_bridge.offsets import Offset
 from spark_bridge.options import GRACE_S, Options
-from spark_bridge.refetch import DataLossError
+from spark_bridge.refetch import DataLossError, check_starts
 from spark_bridge.seed import children_of, seed
 from spark_bridge.spool import Spool
 
@@ -114,9 +114,10 @@ class Tree:
         async with self._connect(self._options) as source:
             listing = await patiently(source.list_shards)
             begin = seed(self._start, listing.shards)
-            if begin.lost and self._options.fail_on_data_loss:
-                shard_id = begin.lost[0]
-                raise DataLossError(shard_id, str(self._start[shard_id]), "END", "no such shard any more")
+            if self._options.fail_on_data_loss:
+                for shard_id in begin.lost:
+                    raise DataLossError(shard_id, str(self._start[shard_id]), "END", "no such shard any more")
+                await check_starts(source, self._start)
             self.feed.begin(begin.strands)
             leases = MemoryLeaseStore(begin.rows)
             processor = type("BoundProcessor", (SpoolingProcessor,), {"feed": self.feed, "source": source})

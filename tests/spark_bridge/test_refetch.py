@@ -11,9 +11,9 @@ from kcl_py.local.client import KinesisClient
 from kcl_py.records import Record
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import Fetched, Position
-from spark_bridge.offsets import BEGINNING, END, Mark, Reach
+from spark_bridge.offsets import BEGINNING, END, Mark, Offset, Reach
 from spark_bridge.plan import Segment, ShardRange
-from spark_bridge.refetch import DataLossError, records_between
+from spark_bridge.refetch import DataLossError, check_starts, records_between
 from tests.kcl_py.local.world import World
 
 SHARD = "shardId-000000000000"
@@ -171,6 +171,32 @@ async def test_range_is_no_loss_when_only_the_record_before_it_is_gone() -> None
     shelf = Shelf(6)
     shelf.source.oldest = int(shelf.records[2].sequence_number)
     assert await shelf.read(shelf.range(shelf.after(1), shelf.after(4), rows=3)) == numbers(2, 4)
+
+
+@pytest.mark.asyncio
+async def test_start_is_refused_when_its_record_is_gone_and_later_ones_are_there() -> None:
+    """A query that was down for longer than records live must not go on as if nothing was."""
+    shelf = Shelf(6)
+    shelf.source.oldest = int(shelf.records[3].sequence_number)
+    with pytest.raises(DataLossError, match=f"{SHARD}' after {shelf.after(1)} up to its tip"):
+        await check_starts(shelf.source, Offset({SHARD: shelf.after(1)}), sleep=_no_sleep)
+
+
+@pytest.mark.asyncio
+async def test_start_is_accepted_when_nothing_is_missing_or_the_shard_was_idle() -> None:
+    """A restart after a quiet day is no loss, and reads one record of each shard."""
+    shelf = Shelf(6)
+    await check_starts(shelf.source, Offset({SHARD: shelf.after(1)}), sleep=_no_sleep)
+    await check_starts(shelf.source, Offset({SHARD: BEGINNING, "gone": END}), sleep=_no_sleep)
+    shelf.source.oldest = int(shelf.records[5].sequence_number) + 1
+    await check_starts(shelf.source, Offset({SHARD: shelf.after(5)}), sleep=_no_sleep)
+
+
+@pytest.mark.asyncio
+async def test_start_is_refused_when_it_is_of_an_earlier_stream_of_that_name() -> None:
+    """Kinesis does not know the number: the checkpoint is another stream's."""
+    with pytest.raises(RejectedError, match=SHARD):
+        await check_starts(Shelf(1).source, Offset({SHARD: Mark.parse("12345")}), sleep=_no_sleep)
 
 
 def test_data_loss_error_says_the_same_after_it_went_to_another_process() -> None:
