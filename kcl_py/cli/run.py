@@ -8,7 +8,7 @@ from typing import Protocol
 
 import anyio
 
-from kcl_py.cli.failure import UNFINISHED, WORKER_FAILED, fail
+from kcl_py.cli.failure import UNFINISHED, WORKER_FAILED, fail, print_error
 from kcl_py.cli.loading import load_class, load_config
 from kcl_py.cli.signals import Signals
 from kcl_py.config import Config
@@ -65,4 +65,10 @@ async def work(opening: Opening, config: Config, signals: Signals) -> int:
         if not has_started:
             raise
         return fail(error, code=WORKER_FAILED)
-    return UNFINISHED if outcome is not None and outcome.unfinished else 0
+    if outcome is None or not outcome.unfinished:
+        return 0
+    print_error(
+        f"cannot finish all records of stream {config.stream_name!r}: expected none unfinished at the stop, "
+        f"found {outcome.unfinished}; they will come again (grace_s: {config.grace_s:g})"
+    )
+    return UNFINISHED

@@ -1,5 +1,7 @@
 """When a failed hook is tried again, and how its failure is put in one line. Pure; durations are seconds."""
 
+from kcl_py.errors import KclError
+
 
 def backoff_s(attempt: int, first_s: float, longest_s: float) -> float:
     """Return the pause after the failure of ``attempt`` (1 for the first): doubles up to ``longest_s``."""
@@ -13,7 +15,10 @@ def brief(error: BaseException) -> str:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """Follow the chain of explicit causes to its end."""
-    while error.__cause__ is not None:
+    """Follow the chain of explicit causes to an error of ours, or else to its end.
+
+    Causes of ours are not shown: they are the SDK's, whose sentences may quote keys and payloads.
+    """
+    while error.__cause__ is not None and not isinstance(error, KclError):
         error = error.__cause__
     return error

@@ -1,0 +1,51 @@
+"""Processors that the workers under test run: each record is a line on stdout before its batch is finished.
+
+The file is copied into the folder of a test. A line is ``time shard sequence key number``; it is written at once, so
+what was said is known even of a worker that is killed in the next moment.
+"""
+
+import os
+import sys
+import time
+
+import anyio
+
+from kcl_py import Checkpointer, RecordBatch, RecordProcessor
+
+PACE_S = float(os.environ.get("PACE_S", "0"))
+"""How long each batch takes."""
+POISON = os.environ.get("POISON")
+"""The number of the record that cannot be processed."""
+
+
+class Recorder(RecordProcessor):
+    """Says what it gets."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        self.say(batch)
+        await anyio.sleep(PACE_S)
+
+    def say(self, batch: RecordBatch) -> None:
+        now_s = time.time()
+        sys.stdout.writelines(
+            f"{now_s:.6f} {batch.shard_id} {record.sequence_number} {record.partition_key} {record.data.decode()}\n"
+            for record in batch
+        )
+        sys.stdout.flush()
+
+
+class Stuck(Recorder):
+    """Says what it gets, and never returns."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        self.say(batch)
+        await anyio.sleep_forever()
+
+
+class Picky(Recorder):
+    """Raises instead of taking a batch with the poison."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        if any(record.data.decode() == POISON for record in batch):
+            raise ValueError("cannot stomach this")
+        self.say(batch)
