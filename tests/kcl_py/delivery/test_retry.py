@@ -1,5 +1,7 @@
 """When a hook is tried again, and what is said of its failure."""
 
+from itertools import pairwise
+
 from actors.errors import RestartLimitError
 from kcl_py.delivery.retry import backoff_s, brief, root_cause
 from kcl_py.errors import RejectedError
@@ -7,7 +9,7 @@ from kcl_py.errors import RejectedError
 
 def chained(*errors: Exception) -> Exception:
     """Return the first error, caused by the second and so on."""
-    for error, cause in zip(errors, errors[1:], strict=False):
+    for error, cause in pairwise(errors):
         error.__cause__ = cause
     return errors[0]
 
