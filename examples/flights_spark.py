@@ -28,6 +28,7 @@ Sums = dict[str, dict[str, int]]
 
 def store(out: Path) -> Callable[[DataFrame, int], None]:
     """Return what Spark is to do with each micro-batch."""
+    (out / "sums").mkdir(parents=True, exist_ok=True)
 
     def store_batch(rows: DataFrame, number: int) -> None:
         rows.persist()
@@ -67,7 +68,6 @@ def main() -> None:
     parser.add_argument("--endpoint", help="of Kinesis; default: AWS")
     parser.add_argument("--out", type=Path, required=True, help="folder for results and Spark's checkpoint")
     options = parser.parse_args()
-    (options.out / "sums").mkdir(parents=True, exist_ok=True)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     source = {"stream": options.stream, "maxRowsPerBatch": "20000", "spoolDir": str(options.out / "spool")}

@@ -108,7 +108,9 @@ class Story:
         _, ready = await self._processes.start_server(
             "kcl-local", KCL, "local", "--port", "0", "--stream", f"flights:{SHARDS}"
         )
-        self._screen.say(f"kcl local is {ready}; starting {'Spark and ' if self._plan.has_spark else ''}two workers")
+        self._screen.say(
+            f"kcl local: {ready.strip()}; starting {'Spark and ' if self._plan.has_spark else ''}two workers"
+        )
         async with (
             Cloud(ready.split()[1], EXAMPLES / "flights.yaml") as self._cloud,
             anyio.create_task_group() as tasks,

@@ -11,6 +11,7 @@ from examples.demo.dataset import flights
 from examples.demo.facts import Fact, Follower, Tally, bound, read, tally
 from examples.demo.put import put
 from examples.demo.reckoning import reckon
+from examples.demo.spark_rows import is_in_a_batch
 from examples.demo.story import Plan, Traces
 from examples.demo.verdict import Reckoning, failures, lines
 from kcl_py.sources.kinesis.writer import Entry, Placed
@@ -222,3 +223,14 @@ def test_reckoning_allows_repetitions_up_to_what_the_killed_worker_had_not_store
     (traces.facts / "2.tsv").write_bytes(b"".join(january[94:]))
     reckoning, _ = reckon(JANUARY, traces)
     assert (reckoning.consumers.twice, reckoning.bound, failures(reckoning)) == (6, 5, ["consumers"])
+
+
+def test_query_is_in_a_batch_between_its_plan_and_its_end(tmp_path: Path) -> None:
+    """That is when the demo kills the driver; the first batch is empty and does not count."""
+    for log in ("offsets", "commits"):
+        (tmp_path / "checkpoint" / log).mkdir(parents=True)
+    found = []
+    for name in ("offsets/0", "commits/0", "offsets/1", "offsets/.1.crc", "commits/1"):
+        (tmp_path / "checkpoint" / name).touch()
+        found.append(is_in_a_batch(tmp_path))
+    assert found == [False, False, True, True, False]
