@@ -19,8 +19,8 @@ Run = Callable[..., Process]
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """A ``kcl local`` with the stream of the examples, of one shard, so that order is certain."""
-    with closing(Process(KCL, "local", "--port", "0", "--stream", "example:1", cwd=tmp_path)) as local:
-        yield local.until(lambda: local.out[:1], "ready line")[0].removeprefix("ready ")
+    with closing(Process(KCL, "local", "--port", "0", "--stream", "example:1", cwd=tmp_path, env=clean_env())) as local:
+        yield local.out.until(lambda: local.out.lines[:1], "ready line")[0].removeprefix("ready ")
 
 
 @pytest.fixture

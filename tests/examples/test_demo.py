@@ -14,7 +14,7 @@ from examples.demo.reckoning import reckon
 from examples.demo.story import Plan, Story
 from examples.demo.verdict import failures
 from examples.demo.view import View
-from tests.processes.process import Process
+from tests.processes.process import Process, clean_env
 
 ROOT = Path(__file__).parents[2]
 HURRIED = Plan(is_quick=True, has_spark=False, rate=8000)
@@ -53,12 +53,12 @@ async def test_every_flight_comes_through_a_split_and_a_killed_worker(
 def test_interrupted_demo_ends_at_once_and_leaves_nothing_running() -> None:
     """Ctrl-C is no failure to explain: exit code 130, no traceback, and what it had started is gone."""
     command = (sys.executable, "-m", "examples.demo", "--quick", "--no-spark")
-    with closing(Process(*command, cwd=ROOT)) as demo:
-        (line,) = demo.until(lambda: demo.out[:1], "first line")
+    with closing(Process(*command, cwd=ROOT, env=clean_env())) as demo:
+        (line,) = demo.out.until(lambda: demo.out.lines[:1], "first line")
         port = int(line.partition("http://127.0.0.1:")[2].partition(";")[0])
         socket.create_connection(("127.0.0.1", port)).close()
         demo.send(signal.SIGINT)
         assert demo.wait() == 130
-        assert demo.err == []
+        assert demo.err.lines == []
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))

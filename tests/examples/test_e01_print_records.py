@@ -10,10 +10,10 @@ def test_print_records_prints_each_record_once_and_stops_when_told(run: Run, kin
     """Those that were there before it, and those that come while it runs."""
     put(kinesis, "apple", "bean")
     worker = run("e01_print_records.yaml")
-    worker.until(lambda: worker.out[1:], "records")
+    worker.out.until(lambda: worker.out.lines[1:], "records")
     put(kinesis, "cherry")
-    worker.until(lambda: worker.out[2:], "third record")
+    worker.out.until(lambda: worker.out.lines[2:], "third record")
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
     shard = "shardId-000000000000"
-    assert worker.out == [f"{shard} a apple", f"{shard} b bean", f"{shard} c cherry"]
+    assert worker.out.lines == [f"{shard} a apple", f"{shard} b bean", f"{shard} c cherry"]

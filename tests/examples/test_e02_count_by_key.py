@@ -12,11 +12,11 @@ def test_count_by_key_counts_a_record_once_though_it_comes_again(run: Run, kines
     """A worker that knows of no checkpoint reads all from the beginning; the counts know what they hold."""
     put(kinesis, "apple", "ant", "bean")
     first = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
-    first.until(lambda: first.out[:1], "counts")
+    first.out.until(lambda: first.out.lines[:1], "counts")
     first.kill()
     put(kinesis, "axe")
     second = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path), KCL_APP="without-checkpoints")
-    second.until(lambda: any(" 4 records" in line for line in second.out), "counts")
+    second.out.until_said(" 4 records")
     second.send(signal.SIGTERM)
     assert second.wait() == 0
     state = json.loads((tmp_path / "shardId-000000000000.json").read_bytes())
@@ -29,12 +29,12 @@ def test_count_by_key_has_a_stopped_workers_successor_go_on_where_it_was(
     """Its checkpoint is where its counts are, so nothing comes again."""
     put(kinesis, "apple", "bean")
     first = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
-    first.until(lambda: first.out[:1], "counts")
+    first.out.until(lambda: first.out.lines[:1], "counts")
     first.send(signal.SIGTERM)
     assert first.wait() == 0
     put(kinesis, "cherry")
     second = run("e02_count_by_key.yaml", COUNTS_OUT=str(tmp_path))
-    second.until(lambda: second.out[:1], "counts")
+    second.out.until(lambda: second.out.lines[:1], "counts")
     second.send(signal.SIGTERM)
     assert second.wait() == 0
-    assert second.out == ["shardId-000000000000: 3 records, 3 keys"]
+    assert second.out.lines == ["shardId-000000000000: 3 records, 3 keys"]
