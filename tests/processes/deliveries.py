@@ -102,11 +102,7 @@ def check_keys_in_order(deliveries: Iterable[Delivery]) -> None:
     """Whoever looks at one key sees its records in the order in which they were put."""
     last: dict[str, int] = {}
     for delivery in firsts(deliveries):
-        assert delivery.number > last.get(delivery.key, -1), (
-            delivery,
-            last[delivery.key],
-            [d for d in deliveries if d.number == last[delivery.key]],
-        )
+        assert delivery.number > last.get(delivery.key, -1), delivery
         last[delivery.key] = delivery.number
 
 
