@@ -44,6 +44,11 @@ class Sightings:
         first = self._seen.get(key)
         return None if first is None else first.ended_at + self._failover_s
 
+    def seen_at(self, key: str, value: int) -> float | None:
+        """When ``key`` was first seen with ``value``, or None if that is not what was seen last."""
+        first = self._seen.get(key)
+        return None if first is None or first.value != value else first.ended_at
+
     def keep(self, keys: Iterable[str]) -> None:
         """Forget all other keys."""
         self._seen = {key: self._seen[key] for key in keys if key in self._seen}

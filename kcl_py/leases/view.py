@@ -145,6 +145,10 @@ class View:
                 due.append((key, expires_at))
         return due
 
+    def seen_at(self, row: LeaseRow) -> float | None:
+        """When the row was first seen with the counter that it has; None if that is not known."""
+        return self._counters.seen_at(row.key, row.counter)
+
     def others(self) -> list[WorkerRow]:
         """The other live workers; where there is no worker table, whoever holds a row that still moves."""
         if self.members is not None:
@@ -180,7 +184,7 @@ class View:
         return any(child not in rows for row in rows.values() for child in row.children)
 
     def first_row(self, new: NewLease, *, stream: str, now_s: int) -> LeaseRow:
-        """Make the first row of a shard; one that is made anew counts on from the Unix second, so epochs keep rising."""
+        """Make the first row of a shard; one made anew counts on from the Unix second, so epochs keep rising."""
         return new.row(stream=stream, counter=now_s if new.shard.shard_id in self._ever_seen else 0)
 
     def is_blocked(self, key: str, unread: frozenset[str]) -> bool:

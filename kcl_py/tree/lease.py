@@ -35,6 +35,7 @@ from kcl_py.tree.messages import (
     Hint,
     Initialized,
     MemberGone,
+    OpenShard,
     PipelineStarted,
     Progress,
     Release,
@@ -58,18 +59,14 @@ class Lease(Actor):
 
     Args:
         worker: what the worker's actors share.
-        row: the row as it was seen when the Coordinator decided.
-        how: how it is to be taken.
+        opening: the row as it was seen, how it is to be taken, and who hears what becomes of it.
         pipeline: delivers the shard, started already and born stopped.
-        coordinator: hears what becomes of it.
-        fault: set to take the row only to release it again, saying this.
     """
 
-    def __init__(
-        self, worker: Worker, *, row: LeaseRow, how: How, pipeline: Ref, coordinator: Ref, fault: str | None
-    ) -> None:
-        self._worker, self._key, self._how, self._previous = worker, row.key, how, row.holder
-        self._pipeline, self._coordinator = pipeline, coordinator
+    def __init__(self, worker: Worker, opening: OpenShard, pipeline: Ref) -> None:
+        row, seen_at = opening.row, opening.seen_at
+        self._worker, self._key, self._how, self._previous = worker, row.key, opening.how, row.holder
+        self._pipeline, self._coordinator = pipeline, opening.coordinator
         self._me, self._options = worker.owner, worker.config.leases
         self._log = worker.log.bind(shard_id=row.key)
         self._writer = Writer(worker.store, worker.gate, worker.clock)
@@ -78,8 +75,10 @@ class Lease(Actor):
         )
         self._fence = self._possession.fence
         self._sightings = Sightings(self._options.failover_s)
+        if seen_at is not None:
+            self._sightings.has_expired(row.key, row.counter, begun_at=seen_at, ended_at=seen_at)
         self._checkpoints = Checkpoints(worker.config.checkpoint)
-        self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, fault)
+        self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, opening.fault)
         self._is_busy = self._is_confirm_wanted = False
         self._resume_from = float("-inf")
         self._alarms: dict[Alarm, OwnedTask] = {}

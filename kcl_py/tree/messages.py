@@ -35,6 +35,8 @@ class OpenShard:
     row: LeaseRow
     how: How
     coordinator: Ref
+    seen_at: float | None = None
+    """When the row was first seen with its counter: a pull from a holder that is dead waits from then on, not anew."""
     fault: str | None = None
     """Set to let go of the shard at once, with this sentence in its row: nobody here can run it."""
 

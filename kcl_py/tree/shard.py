@@ -32,17 +32,5 @@ class Shard(Supervisor):
             Child("pipeline", lambda: Pipeline(worker, key), restart=Restart.TRANSIENT, grace_s=GRACE_S)
         )
         self.lease: Ref = await self.start_child(
-            Child(
-                "lease",
-                lambda: Lease(
-                    worker,
-                    row=opening.row,
-                    how=opening.how,
-                    pipeline=pipeline,
-                    coordinator=opening.coordinator,
-                    fault=opening.fault,
-                ),
-                restart=Restart.TRANSIENT,
-                grace_s=GRACE_S,
-            )
+            Child("lease", lambda: Lease(worker, opening, pipeline), restart=Restart.TRANSIENT, grace_s=GRACE_S)
         )

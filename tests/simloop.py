@@ -1,0 +1,238 @@
+"""An asyncio loop on virtual time: nothing waits, order is decided by a seed, and workers can be crashed or paused.
+
+When no callback is ready the clock jumps to the next timer, so an hour of a quiet fleet costs as much as its events.
+Sockets, threads and signals are errors here. Which worker a callback belongs to is told by ``WORKER``, which tasks and
+timers inherit. Seconds are virtual and begin at 0.
+"""
+
+import asyncio
+import contextvars
+import functools
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+WORKER: contextvars.ContextVar[str | None] = contextvars.ContextVar("WORKER", default=None)
+"""Whose code runs; None is the test's own and the service's."""
+LIVELOCK = 20_000
+"""Rounds without any time passing after which something is taken to turn in circles."""
+_ROOT = f"{Path(__file__).parents[1]}/"
+
+_kept: "list[SimTask]" = []
+"""Tasks that a crash has left behind, for the rest of the process."""
+
+
+class DeadlockError(RuntimeError):
+    """Nothing is ready and nothing is scheduled."""
+
+
+class LivelockError(RuntimeError):
+    """Callbacks keep each other busy and time stands still."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task whose hash is its number: sets of tasks, which anyio keeps, then have the same order in every run."""
+
+    def __init__(self, coro: Coroutine[Any, Any, Any], *, loop: "SimLoop", **more: Any) -> None:
+        self.number = len(loop.tasks)
+        self.maker = asyncio.current_task(loop) if loop.is_running() else None
+        self.context = more.get("context") or contextvars.copy_context()
+        loop.tasks.append(self)
+        super().__init__(coro, loop=loop, **more)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def place(self) -> str:
+        """Its name; that of the task which made it, if it was given none."""
+        own = self.get_name()
+        return self.maker.place if own.startswith("Task-") and isinstance(self.maker, SimTask) else own
+
+    @property
+    def worker(self) -> str | None:
+        return self.context.get(WORKER)
+
+
+class SimLoop(asyncio.BaseEventLoop):
+    """The loop.
+
+    Args:
+        seed: decides in which order tasks that are ready run.
+    """
+
+    _ready: deque[Any]
+    _scheduled: list[Any]
+    _stopping: bool
+    _idle_rounds = 0
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._now, self._random = 0.0, random.Random(seed)
+        self._clock_resolution = 1e-9
+        self._dead: dict[str, list[Any]] = {}
+        self._parked: dict[str, list[Any]] = {}
+        self.tasks: list[SimTask] = []
+        self.before_step: Callable[[SimTask], None] | None = None
+        """Called before each step of a worker's task; may crash or cancel."""
+        self.steps = 0
+        self.set_task_factory(lambda loop, coro, **more: SimTask(coro, loop=self, **more))
+
+    def time(self) -> float:
+        return self._now
+
+    def crash(self, worker: str) -> None:
+        """Never run anything of ``worker`` again, not even clean-up."""
+        self._dead.setdefault(worker, [])
+
+    def pause(self, worker: str) -> None:
+        """Run nothing of ``worker`` until ``resume``; time goes on."""
+        self._parked.setdefault(worker, [])
+
+    def resume(self, worker: str) -> None:
+        """Run what has become due meanwhile."""
+        self._ready.extend(self._parked.pop(worker))
+
+    def is_dead(self, worker: str) -> bool:
+        return worker in self._dead
+
+    def left(self) -> list[SimTask]:
+        """Return the tasks that have not ended, but for those of crashed workers and of the caller."""
+        current = asyncio.current_task(self)
+        return [t for t in self.tasks if not t.done() and t is not current and t.worker not in self._dead]
+
+    # --- what BaseEventLoop asks of its subclass ---------------------------------------------------------------
+
+    def _run_once(self) -> None:
+        self._wake_what_is_due()
+        batch = list(self._ready)
+        self._ready.clear()
+        if len(batch) > 1:
+            batch = self._in_order(batch)
+        for handle in batch:
+            if not handle.cancelled() and self._may_run(handle):
+                self.steps += 1
+                handle._run()
+
+    def _wake_what_is_due(self) -> None:
+        scheduled = self._scheduled
+        self._idle_rounds = self._idle_rounds + 1 if self._ready else 0
+        if self._idle_rounds > LIVELOCK:
+            raise LivelockError(f"time stands still at {self._now:g} s: {list(self._ready)[:3]}")
+        while not self._ready:
+            if not scheduled:
+                if self._stopping:
+                    return
+                raise DeadlockError(f"nothing can happen any more at {self._now:g} s")
+            self._now = max(self._now, scheduled[0].when())
+            while scheduled and scheduled[0].when() <= self._now:
+                timer = heapq.heappop(scheduled)
+                timer._scheduled = False
+                if not timer.cancelled():
+                    self._ready.append(timer)
+
+    def _in_order(self, batch: list[Any]) -> list[Any]:
+        """Plain callbacks as they came, then tasks by their number, shuffled by the seed."""
+        callbacks = [handle for handle in batch if _task_of(handle) is None]
+        numbered = [(task.number, handle) for handle in batch if (task := _task_of(handle)) is not None]
+        steps = [handle for _, handle in sorted(numbered, key=lambda each: each[0])]
+        self._random.shuffle(steps)
+        return callbacks + steps
+
+    def _may_run(self, handle: Any) -> bool:
+        worker = handle._context.get(WORKER)
+        if worker is None:
+            return True
+        task = _task_of(handle)
+        if task is not None and self.before_step is not None and worker not in self._dead:
+            self.before_step(task)
+        for shelf in (self._dead, self._parked):
+            if worker in shelf:
+                shelf[worker].append(handle)
+                return False
+        return True
+
+    def _process_events(self, event_list: object) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps in a selector."""
+
+    def call_soon_threadsafe(  # type: ignore[override]  # there are no threads
+        self, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]  # for nobody
+        raise RuntimeError("cannot use a thread in the simulation: expected virtual time only")
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """There is none."""
+
+    # --- the end -----------------------------------------------------------------------------------------------
+
+    def bury(self) -> None:
+        """Close the loop; what will never be resumed is kept, since collecting it would run its clean-up."""
+        self.close()
+        for task in self.tasks:
+            if not task.done():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                _kept.append(task)
+
+
+def _task_of(handle: Any) -> SimTask | None:
+    task = getattr(handle._callback, "__self__", None)
+    return task if isinstance(task, SimTask) else None
+
+
+def run(main: Callable[[], Coroutine[Any, Any, T]], *, seed: int = 0) -> T:
+    """Run ``main`` to its end on a loop of its own."""
+    loop = SimLoop(seed)
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(main())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.bury()
+
+
+def simulated(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make an async test run on virtual time."""
+
+    @functools.wraps(test)
+    def run_test(*args: P.args, **kwargs: P.kwargs) -> None:
+        run(lambda: test(*args, **kwargs))
+
+    return run_test
+
+
+def sim_loop() -> SimLoop:
+    """Return the running loop."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimLoop)
+    return loop
+
+
+def await_point(task: SimTask) -> str:
+    """Name where ``task`` waits: file and line of its suspended frames in this project, outermost first."""
+    places: list[str] = []
+    awaited: Any = task.get_coro()
+    while awaited is not None:
+        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
+        places += [] if frame is None else _place(frame)
+        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
+    return " > ".join(places)
+
+
+def _place(frame: Any) -> list[str]:
+    path = frame.f_code.co_filename.removeprefix(_ROOT)
+    return [f"{path}:{frame.f_lineno}"] if path.startswith(("actors/", "kcl_py/", "tests/")) else []
