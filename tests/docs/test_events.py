@@ -1,9 +1,10 @@
 """The table of events is what the code logs."""
 
 import ast
+import re
 from dataclasses import dataclass
 
-from tests.docs.pages import DOCS, modules, rows
+from tests.docs.pages import DOCS, PAGES, modules, read, rows
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -52,3 +53,11 @@ def test_every_event_says_what_it_means() -> None:
     for name, level, _, meaning, advice in rows(DOCS / "events.md", "Event"):
         assert meaning, name
         assert advice or level not in ("warning", "error"), name
+
+
+def test_every_event_that_is_named_exists() -> None:
+    """On all pages: those for three in the morning above all."""
+    names = {event.name for event in logged()}
+    groups = "|".join(sorted({name.split(".")[1] for name in names}))
+    named = {name for page in PAGES for name in re.findall(rf"kcl_py\.(?:{groups})\.[a-z_]+", read(page))}
+    assert sorted(named - names) == []

@@ -1,10 +1,14 @@
 """The programs on the pages run."""
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
-from tests.docs.pages import DOCS, blocks
+import pytest
+
+from tests.docs.pages import DOCS, PAGES, blocks
 
 CONFIG = "[pytest]\nfilterwarnings = error\n"
 
@@ -17,3 +21,13 @@ def test_the_test_that_users_are_shown_passes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "test_shout.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_programs_import_what_is_there(page: Path) -> None:
+    """Also the one for Spark, which is too slow to be run here."""
+    for program in blocks(page, "python"):
+        for node in ast.walk(ast.parse(program)):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                module = import_module(node.module)
+                assert [name.name for name in node.names if not hasattr(module, name.name)] == []
