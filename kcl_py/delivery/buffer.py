@@ -47,8 +47,11 @@ class Buffer:
     def add(self, records: list[Record], *, size_bytes: int, lag_ms: int) -> None:
         self._cuts.append(Cut(records, size_bytes, lag_ms))
 
-    def clear(self) -> None:
+    def clear(self) -> int:
+        """Drop everything; return how many bytes that were."""
+        size_bytes = sum(cut.size_bytes for cut in self._cuts)
         self._cuts.clear()
+        return size_bytes
 
     def take(self, *, max_records: int, max_bytes: int) -> Cut:
         """Take out the next batch: at least one record, and no more than both limits unless that one is larger."""

@@ -94,8 +94,10 @@ class Pipeline(Supervisor):
             case CaughtUp(lag_ms, reading) if reading == self._reading:
                 self._lag_ms = lag_ms
                 self._tell_progress()
-            case FetchedBatch() | EndSeen() | CaughtUp():
-                pass  # of a reading that has been closed meanwhile
+            case FetchedBatch(size_bytes=size_bytes):  # of a reading that has been closed meanwhile
+                self._account.give_back(size_bytes)
+            case EndSeen() | CaughtUp():
+                pass  # likewise
             case Returned():
                 self._return()
             case Raised(error):
@@ -168,8 +170,8 @@ class Pipeline(Supervisor):
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Start the next hook, if none runs and the fence allows it."""
-        if self.state != "running" or self._running is not None:
+        """Start the next hook, if no batch is in hand, be it running or waiting, and the fence allows it."""
+        if self.state != "running" or self._batch is not None:
             return
         if not self._buffer and self._children is None:
             return
@@ -281,8 +283,8 @@ class Pipeline(Supervisor):
             self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), TryAgain())
 
     def _halt(self, hook: Hook) -> None:
+        self._stop_reading()
         self.state = "halted"
-        self._producer.tell(CloseReading())
         at = self._batch.cut.records[0].sequence_number if self._batch is not None else self._row.checkpoint
         self._log.error(
             "kcl_py.shard.halted",
@@ -292,6 +294,8 @@ class Pipeline(Supervisor):
             how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint",
         )
         self._lease.tell(Halted(Halt(hook.last_failure[:HALT_CHARACTERS], at)))
+        self._batch = None  # it comes again with another ownership
+        self._account.reset()
 
     def _drain(self, drain: Drain) -> None:
         if self.state in ("ended", "drained"):
@@ -314,7 +318,7 @@ class Pipeline(Supervisor):
     def _stop_reading(self) -> None:
         self._producer.tell(CloseReading())
         self._reading += 1
-        self._buffer.clear()
+        self._account.give_back(self._buffer.clear())
         if self.state != "ending":
             self.state = "draining"
 

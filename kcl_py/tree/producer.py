@@ -61,6 +61,7 @@ class Producer(Actor):
         self._room_records = self._room_bytes = 0
         self._ahead = Ahead(worker.config.delivery.max_ahead.seconds)
         self._expected_bytes = FIRST_FETCH_BYTES
+        self._arrived_bytes = 0
         self._failures = 0
         self._request: OwnedTask | None = None
         self._pause: OwnedTask | None = None
@@ -97,6 +98,8 @@ class Producer(Actor):
             if task is not None:
                 task.cancel()
         self._request = self._pause = None
+        self._account.give_back(self._arrived_bytes)  # of a reply whose message is void now
+        self._arrived_bytes = 0
         self._position = self._iterator = None
         self._room_records = self._room_bytes = self._failures = 0
         self._ahead.clear()
@@ -119,7 +122,7 @@ class Producer(Actor):
             if iterator is None:
                 return _AgedOut()
             fetched = await self._fetch(iterator)
-            actual_bytes = fetched.size_bytes
+            actual_bytes = self._arrived_bytes = fetched.size_bytes
             return _Read(fetched)
         finally:
             self._account.correct(expected_bytes, actual_bytes)
@@ -147,6 +150,7 @@ class Producer(Actor):
         return fetched
 
     def _take(self, fetched: Fetched) -> None:
+        self._arrived_bytes = 0
         if fetched.records:
             last = fetched.records[-1]
             self._position = Position(PositionKind.AFTER, int(last.sequence_number))

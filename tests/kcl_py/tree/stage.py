@@ -37,6 +37,7 @@ SHARD = "shardId-000000000000"
 ME, OTHER = "me/00000001", "other/00000002"
 INFO = StreamInfo(STREAM, f"arn:aws:kinesis:us-east-1:000000000000:stream/{STREAM}", int(EPOCH_S), "ACTIVE", EPOCH_S)
 PATIENCE_S = 60.0
+PULSE_S = 0.25
 
 
 def some_records(count: int, *, first: int = 1, size_bytes: int = 1) -> list[Record]:
@@ -136,9 +137,12 @@ class Neighbour:
 class Stage:
     """What one worker's actors share, and a place to run them."""
 
-    def __init__(self, root: Ref, worker: Worker, store: MemoryLeaseStore, wire: Wire, diary: Diary) -> None:
+    def __init__(
+        self, root: Ref, worker: Worker, store: MemoryLeaseStore, wire: Wire, diary: Diary, events: EventLog
+    ) -> None:
         self._root, self.worker, self.store, self.wire, self.diary = root, worker, store, wire, diary
-        self.clock, self.events = worker.clock, EventLog()
+        self.clock, self.events = worker.clock, events
+        self._pulse: asyncio.TimerHandle | None = None
 
     async def play(self, name: str, make: Callable[[], Actor]) -> Ref:
         """Start an actor; it is never restarted."""
@@ -147,6 +151,16 @@ class Stage:
     async def neighbour(self, name: str) -> Neighbour:
         probe = Probe()
         return Neighbour(await self.play(name, lambda: probe), probe.heard)
+
+    def keep_pulse(self) -> None:
+        """Show that the event loop runs, as the Coordinator does."""
+        self.worker.pulse.beat(self.clock.monotonic())
+        self._pulse = asyncio.get_running_loop().call_later(PULSE_S, self.keep_pulse)
+
+    def stand_still(self) -> None:
+        """Show it no longer: what looks next sees a gap."""
+        if self._pulse is not None:
+            self._pulse.cancel()
 
     def fence(self, *, for_s: float = 1000.0) -> Fence:
         """Make the fence of an ownership that has just been confirmed."""
@@ -173,9 +187,10 @@ async def a_stage(
     worker = _worker(config, clock, generator, source or ScriptedSource(), WiredStore(store, wire), diary, work)
     events = EventLog()
     async with running(_Cast, name="stage", clock=clock, observer=events) as root:
-        stage = Stage(root.ref, worker, store, wire, diary)
-        stage.events = events
+        stage = Stage(root.ref, worker, store, wire, diary, events)
+        stage.keep_pulse()
         yield stage
+        stage.stand_still()
 
 
 def _worker(

@@ -1,0 +1,282 @@
+"""How a Pipeline hands records over: in which batches, when it may, and what becomes of failures."""
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+
+from structlog.testing import LogCapture
+
+from kcl_py.leases.row import Halt, LeaseRow
+from kcl_py.processor import Checkpointer
+from kcl_py.records import RecordBatch, SequenceNumber
+from kcl_py.sources.source import Position, PositionKind, ShardInfo
+from kcl_py.tree.messages import Complete, Confirm, Confirmed, Drained, Halted, PipelineStarted, Progress
+from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline
+from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
+from tests.simloop import simulated
+
+
+async def forever(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    await asyncio.Event().wait()
+
+
+async def handed_over(played: Played, *, batches: int) -> None:
+    await until(lambda: len(played.handovers) >= batches, what=f"{batches} batches")
+
+
+@simulated
+async def test_pipeline_reads_and_calls_nothing_before_it_is_started() -> None:
+    """A Pipeline is born stopped: no GetRecords and no hook before the lease is held."""
+    source = ScriptedSource(some_records(1))
+    async with a_pipeline(source=source) as played:
+        await asyncio.sleep(30)
+        assert not source.opened
+        assert not played.hooks()
+        played.begin()
+        await handed_over(played, batches=1)
+        assert played.hooks() == ["initialize"]
+        assert played.lease.of(PipelineStarted)
+
+
+@simulated
+async def test_pipeline_begins_after_the_stored_checkpoint() -> None:
+    """S3-30: the first read of an ownership is after the checkpoint of its row."""
+    source = ScriptedSource()
+    async with a_pipeline(source=source) as played:
+        played.begin(LeaseRow(SHARD, checkpoint="41"))
+        await until(lambda: source.opened)
+        assert source.opened == [Position(PositionKind.AFTER, 41)]
+
+
+@simulated
+async def test_pipeline_begins_at_the_stored_instant_when_there_is_no_checkpoint_yet() -> None:
+    """A shard begun at ``latest`` is read from the instant in its row until its first checkpoint."""
+    source = ScriptedSource()
+    row = LeaseRow(SHARD, checkpoint="LATEST")
+    async with a_pipeline(source=source) as played:
+        played.begin(replace(row, native=replace(row.native, start_ms=1234)))
+        await until(lambda: source.opened)
+        assert source.opened == [Position(PositionKind.AT_TIMESTAMP, 1234)]
+
+
+@simulated
+async def test_pipeline_cuts_batches_by_records() -> None:
+    """``delivery.batch.max_records`` bounds a batch; no record is lost between two."""
+    async with a_pipeline(some_records(10), delivery={"batch": {"max_records": 4}}) as played:
+        played.begin()
+        await handed_over(played, batches=3)
+        assert played.numbers() == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
+
+
+@simulated
+async def test_pipeline_cuts_batches_by_bytes_but_hands_over_a_larger_record_alone() -> None:
+    """``delivery.batch.max_bytes`` bounds a batch of more than one record."""
+    records = [*some_records(3, size_bytes=40), *some_records(1, first=4, size_bytes=300), *some_records(1, first=5)]
+    async with a_pipeline(records, delivery={"batch": {"max_bytes": 100}}) as played:
+        played.begin()
+        await handed_over(played, batches=4)
+        assert played.numbers() == [[1, 2], [3], [4], [5]]
+
+
+@simulated
+async def test_pipeline_hands_over_one_batch_at_a_time() -> None:
+    """The next batch waits until the one in hand has returned, however much has been read."""
+    async with a_pipeline(*(some_records(2, first=1 + 2 * n) for n in range(5))) as played:
+        played.stage.diary.work_s = 3.0
+        played.begin()
+        await handed_over(played, batches=5)
+        assert all(after.begun_at >= before.ended_at for before, after in pairwise(played.handovers))
+
+
+@simulated
+async def test_pipeline_drops_records_at_or_before_the_last_received_one() -> None:
+    """B065: an iterator that points backwards repeats nothing within an ownership."""
+    replies = [some_records(3), some_records(3), some_records(4, first=2), some_records(1, first=6)]
+    async with a_pipeline(*replies) as played:
+        played.begin()
+        await handed_over(played, batches=3)
+        await asyncio.sleep(5)
+        assert played.numbers() == [[1, 2, 3], [4, 5], [6]]
+
+
+@simulated
+async def test_pipeline_goes_on_reading_when_replies_hold_only_repeated_records() -> None:
+    """B065: what is dropped gives its room back, so repetitions without end do not stop the shard."""
+    replies = [some_records(10, size_bytes=10)] * 30
+    window = {"prefetch_records": 20, "prefetch_bytes": 200}
+    async with a_pipeline(*replies, some_records(1, first=11), fetch=window) as played:
+        played.begin()
+        await handed_over(played, batches=2)
+        assert played.numbers()[-1] == [11]
+
+
+@simulated
+async def test_pipeline_tells_the_end_of_the_finished_records_after_each_batch() -> None:
+    """S3-35: progress is the last record of what has returned, never of what was only handed over."""
+    async with a_pipeline(some_records(2), some_records(2, first=3)) as played:
+        played.stage.diary.work_s = 1.0
+        played.begin()
+        await until(lambda: played.lease.of(Progress) and played.lease.of(Progress)[-1].records == 4)
+        for told in played.lease.of(Progress):
+            returned = [handover for handover in played.handovers if handover.records[-1].position == told.prefix]
+            assert told.prefix is None or returned[0].is_done
+        assert played.lease.of(Progress)[-1].prefix == SequenceNumber(4)
+
+
+@simulated
+async def test_pipeline_repeats_a_failed_batch_with_backoff_and_says_why(log: LogCapture) -> None:
+    """A batch that raised comes again whole, with attempt and reason, and nothing after it comes first."""
+    backoff = {"retries": 3, "backoff_s": 1.0, "backoff_max_s": 3.0}
+    async with a_pipeline(some_records(2), some_records(2, first=3), work=Failing(3), delivery=backoff) as played:
+        played.begin()
+        await handed_over(played, batches=5)
+        assert played.numbers() == [[1, 2]] * 4 + [[3, 4]]
+        told = [
+            handover.redelivery and (handover.redelivery.attempt, handover.redelivery.reason)
+            for handover in played.handovers
+        ]
+        again = "ValueError: no such user"
+        assert told == [None, (2, again), (3, again), (4, again), None]
+        pauses = [after.begun_at - before.ended_at for before, after in pairwise(played.handovers[:4])]
+        assert all(
+            longest / 2 <= pause <= longest + 0.1 for pause, longest in zip(pauses, (1.0, 2.0, 3.0), strict=True)
+        )
+        failed = [entry for entry in log.entries if entry["event"] == "kcl_py.batch.failed"]
+        assert [entry["attempt"] for entry in failed] == [1, 2, 3]
+
+
+@simulated
+async def test_pipeline_halts_and_holds_its_place_when_retries_are_used_up(log: LogCapture) -> None:
+    """A batch that keeps failing is passed over neither by later ones nor by the checkpoint, and says so."""
+    source = ScriptedSource(some_records(2), some_records(2, first=3), some_records(2, first=5))
+    work = Failing(99, RuntimeError("broken " * 100))
+
+    async def first_works(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        if batch.first.value > 2:
+            await work(batch, checkpointer)
+
+    async with a_pipeline(source=source, work=first_works, delivery={"retries": 2, "backoff_s": 0.1}) as played:
+        played.begin()
+        halted = await played.lease.hears(Halted)
+        assert halted.halt.position == "3"
+        assert halted.halt.error.startswith("RuntimeError: broken broken")
+        assert len(halted.halt.error) <= 200, "the row stays small"
+        reads = len(source.fetched)
+        await asyncio.sleep(60)
+        assert played.numbers() == [[1, 2], [3, 4], [3, 4], [3, 4]]
+        assert len(source.fetched) <= reads + 1, "a halted shard is not read any further"
+        assert played.lease.of(Progress)[-1].prefix == SequenceNumber(2)
+        [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.shard.halted"]
+        assert (entry["position"], entry["attempts"], entry["log_level"]) == ("3", 3, "error")
+        assert "restart" in entry["how_to_resume"]
+
+
+@simulated
+async def test_pipeline_gives_its_memory_back_when_it_halts() -> None:
+    """A shard that stands still holds nothing of the budget that the worker's other shards read with."""
+    replies = [some_records(10, first=1 + 10 * n, size_bytes=1000) for n in range(20)]
+    async with a_pipeline(*replies, work=Failing(99), delivery={"retries": 1, "backoff_s": 2.0}) as played:
+        played.begin()
+        await played.lease.hears(Halted)
+        await asyncio.sleep(30)
+        assert played.stage.worker.budget.used_bytes == 0
+
+
+@simulated
+async def test_pipeline_halts_when_initialize_keeps_raising() -> None:
+    """``initialize`` has the same retries; no record is handed to a processor that is not prepared."""
+    calls: list[float] = []
+    async with a_pipeline(some_records(1), delivery={"retries": 2, "backoff_s": 0.1}) as played:
+
+        async def initialize(self: object, shard: object) -> None:
+            calls.append(played.stage.clock.monotonic())
+            raise OSError("no disk")
+
+        played.stage.worker.processor.initialize = initialize  # type: ignore[method-assign]
+        played.begin()
+        halted = await played.lease.hears(Halted)
+        assert halted.halt == Halt("OSError: no disk", "TRIM_HORIZON")
+        assert len(calls) == 3
+        assert not played.handovers
+        assert not played.lease.of(PipelineStarted)
+
+
+@simulated
+async def test_pipeline_hands_nothing_over_past_the_deadline() -> None:
+    """The fence is asked in place: records that are ready when the tenure ends stay where they are."""
+    async with a_pipeline(*(some_records(1, first=n) for n in range(1, 50))) as played:
+        played.stage.diary.work_s = 1.0
+        played.fence = played.stage.fence(for_s=5.0)
+        played.begin()
+        await asyncio.sleep(60)
+        assert len(played.handovers) == 5
+        assert max(handover.begun_at for handover in played.handovers) < 5.0
+
+
+@simulated
+async def test_pipeline_repeats_nothing_past_the_deadline() -> None:
+    """A retry is a hand-over, too."""
+    work = Failing(99)
+    async with a_pipeline(some_records(1), work=work, delivery={"retries": 50, "backoff_s": 1.0}) as played:
+        played.fence = played.stage.fence(for_s=5.0)
+        played.begin()
+        await asyncio.sleep(120)
+        assert max(handover.begun_at for handover in played.handovers) < 5.0
+        assert not played.lease.of(Halted)
+
+
+@simulated
+async def test_pipeline_asks_for_a_heartbeat_before_it_hands_over_after_the_loop_stood_still() -> None:
+    """After a gap nothing is handed over until a write sent since then has been acknowledged."""
+    async with a_pipeline(some_records(1)) as played:
+        played.stage.stand_still()
+        await asyncio.sleep(1.0)
+        played.stage.keep_pulse()
+        played.begin()
+        await asyncio.sleep(10)
+        assert played.lease.of(Confirm)
+        assert not played.hooks()
+        played.fence.confirmed_at = played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await handed_over(played, batches=1)
+
+
+@simulated
+async def test_pipeline_completes_an_empty_closed_shard() -> None:
+    """S3-37: the end of a shard without records is its end all the same."""
+    children = (ShardInfo("shardId-000000000001", (SHARD,)),)
+    async with a_pipeline(replace(some_reply([], is_end=True), children=children)) as played:
+        played.begin()
+        assert await played.lease.hears(Complete) == Complete(None, children)
+        assert played.hooks() == ["initialize", "shard_ended"]
+
+
+@simulated
+async def test_pipeline_delivers_the_last_records_before_the_end_that_comes_with_them() -> None:
+    """B049, B-01: ``shard_ended`` and completion follow the return of the last batch, not its arrival."""
+    async with a_pipeline(some_reply(some_records(3), is_end=True), delivery={"batch": {"max_records": 2}}) as played:
+        played.stage.diary.work_s = 5.0
+        played.begin()
+        await played.lease.hears(Complete)
+        assert played.numbers() == [[1, 2], [3]]
+        [ended] = played.stage.diary.called("shard_ended")
+        assert ended.at >= played.handovers[-1].ended_at >= 10.0
+
+
+@simulated
+async def test_pipeline_calls_shard_ended_once_per_attempt_and_halts_when_it_keeps_raising() -> None:
+    """A shard whose end the processor cannot take is not completed."""
+    calls: list[int] = []
+    end = some_reply(some_records(1), is_end=True)
+    async with a_pipeline(end, delivery={"retries": 1, "backoff_s": 0.1}) as played:
+
+        async def shard_ended(self: object, checkpointer: object) -> None:
+            calls.append(1)
+            raise OSError("no disk")
+
+        played.stage.worker.processor.shard_ended = shard_ended  # type: ignore[method-assign]
+        played.begin()
+        await played.lease.hears(Halted)
+        assert len(calls) == 2
+        assert not played.lease.of(Complete)
+        assert not played.lease.of(Drained)
