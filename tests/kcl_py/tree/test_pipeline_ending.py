@@ -1,0 +1,271 @@
+"""How a Pipeline lets go: drained in order, out of time, abandoned, ended, and begun again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from structlog.testing import LogCapture
+
+from kcl_py.leases.row import LeaseRow
+from kcl_py.processor import Checkpointer
+from kcl_py.records import RecordBatch, SequenceNumber
+from kcl_py.sources.source import Position, PositionKind
+from kcl_py.tree.messages import Abandon, Complete, Drain, Drained, Halted, Resume, Why
+from kcl_py.tree.pipeline import ABANDON_S, FAREWELL_S
+from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline
+from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
+from tests.simloop import simulated
+
+LATER = float("inf")
+
+
+async def stuck(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Never return."""
+    await asyncio.Event().wait()
+
+
+async def deaf(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Never return, not even when cancelled."""
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            continue
+
+
+def replace_hook(played: Played, name: str, hook: Callable[..., Awaitable[None]]) -> None:
+    setattr(played.stage.worker.processor, name, hook)
+
+
+async def begun(played: Played, row: LeaseRow | None = None) -> None:
+    """Start it and wait until the first batch is in hand."""
+    played.begin(row)
+    await until(lambda: played.handovers)
+
+
+@simulated
+async def test_drain_waits_for_the_running_batch_and_drops_what_is_queued() -> None:
+    """What was handed over is finished; what was only read is dropped unmarked, for the next owner."""
+    source = ScriptedSource(some_records(2), some_records(2, first=3))
+    async with a_pipeline(source=source) as played:
+        played.stage.diary.work_s = 5.0
+        await begun(played)
+        await asyncio.sleep(1.0)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        drained = await played.lease.hears(Drained)
+        assert drained == Drained(SequenceNumber(2), SequenceNumber(2), 0)
+        assert played.stage.clock.monotonic() == pytest.approx(5.0, abs=0.1)
+        assert played.numbers() == [[1, 2]]
+        assert played.hooks() == ["initialize", "shutdown_requested"]
+        reads = len(source.fetched)
+        await asyncio.sleep(30)
+        assert len(source.fetched) == reads
+        assert played.stage.worker.budget.used_bytes == 0
+
+
+@simulated
+async def test_drain_drops_a_batch_that_waits_for_its_retry() -> None:
+    """A failed batch is not waited for: it is unfinished and comes again with the next owner."""
+    async with a_pipeline(some_records(3), work=Failing(9), delivery={"backoff_s": 20}) as played:
+        await begun(played, LeaseRow(SHARD, checkpoint="0"))
+        await asyncio.sleep(1)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        drained = await played.lease.hears(Drained, within_s=1)
+        assert drained == Drained(SequenceNumber(0), SequenceNumber(3), 3)
+        await asyncio.sleep(60)
+        assert len(played.handovers) == 1
+
+
+@simulated
+async def test_drain_counts_a_batch_that_fails_meanwhile_as_unfinished() -> None:
+    """A batch that raises while the Pipeline drains is not tried again and not marked."""
+
+    async def fail_late(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await asyncio.sleep(3)
+        raise ValueError("no such user")
+
+    async with a_pipeline(some_records(3), work=fail_late) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        assert await played.lease.hears(Drained) == Drained(None, SequenceNumber(3), 3)
+        assert played.hooks() == ["initialize", "shutdown_requested"]
+
+
+@pytest.mark.parametrize("work", [stuck, deaf], ids=["stuck", "deaf to its cancellation"])
+@simulated
+async def test_drain_ends_at_its_limit_when_the_batch_does_not_return(work: Any, log: LogCapture) -> None:
+    """B078: a processor that never returns holds nobody up beyond the limit, and its batch counts as unfinished."""
+    async with a_pipeline(some_records(3), work=work) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.STOP, 7.0))
+        assert await played.lease.hears(Drained) == Drained(None, SequenceNumber(3), 3)
+        assert played.stage.clock.monotonic() == pytest.approx(7.0, abs=0.1)
+        assert played.hooks() == ["initialize", "lease_lost"]
+        played.ref.stop()
+        await played.ref.ended()
+        assert played.stage.clock.monotonic() < 7.0 + ABANDON_S + 0.5
+
+
+@simulated
+async def test_drain_takes_the_nearer_of_two_limits() -> None:
+    """A worker that stops during a handover does not wait for the handover's longer limit."""
+    async with a_pipeline(some_records(1), work=stuck) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, 20.0))
+        played.ref.tell(Drain(Why.STOP, 5.0))
+        played.ref.tell(Drain(Why.STOP, 50.0))
+        await played.lease.hears(Drained)
+        assert played.stage.clock.monotonic() == pytest.approx(5.0, abs=0.1)
+
+
+@simulated
+async def test_drain_waits_for_initialize() -> None:
+    """A processor that is just being prepared is not cut off, and gets its last hook."""
+    async with a_pipeline(some_records(1)) as played:
+
+        async def initialize(self: Any, shard: Any) -> None:
+            self.shard = shard
+            await asyncio.sleep(5)
+
+        replace_hook(played, "initialize", initialize)
+        played.begin()
+        await asyncio.sleep(1)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        assert await played.lease.hears(Drained) == Drained(None, None, 0)
+        assert played.hooks() == ["shutdown_requested"]
+        assert not played.handovers
+
+
+@simulated
+async def test_drain_of_a_halted_shard_ends_at_once() -> None:
+    """A shard that stands still can be let go of; its batch counts as unfinished."""
+    async with a_pipeline(some_records(2), work=Failing(9), delivery={"retries": 0}) as played:
+        await begun(played, LeaseRow(SHARD, checkpoint="0"))
+        await played.lease.hears(Halted)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        assert await played.lease.hears(Drained, within_s=1) == Drained(SequenceNumber(0), SequenceNumber(2), 2)
+        assert played.hooks() == ["initialize", "shutdown_requested"]
+
+
+@simulated
+async def test_drain_completes_the_shard_when_its_end_is_in_hand() -> None:
+    """A shard that ends while it drains is completed, not handed on."""
+    async with a_pipeline(some_reply(some_records(1), is_end=True)) as played:
+
+        async def shard_ended(self: Any, checkpointer: Any) -> None:
+            self._note("shard_ended")
+            await asyncio.sleep(5)
+
+        replace_hook(played, "shard_ended", shard_ended)
+        await begun(played)
+        await until(lambda: "shard_ended" in played.hooks())
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Complete)
+        await asyncio.sleep(30)
+        assert played.hooks() == ["initialize", "shard_ended"]
+        assert not played.lease.of(Drained)
+
+
+@simulated
+async def test_abandon_cancels_the_running_batch_and_says_lease_lost_once() -> None:
+    """An ownership that is over ends at once: nothing is waited for, nothing is handed over, nothing is marked."""
+    async with a_pipeline(some_records(2), some_records(2, first=3)) as played:
+        played.stage.diary.work_s = 30.0
+        await begun(played)
+        await asyncio.sleep(1)
+        played.ref.tell(Abandon())
+        assert await played.lease.hears(Drained, within_s=0.1) == Drained(None, SequenceNumber(2), 2)
+        await asyncio.sleep(60)
+        assert [handover.is_done for handover in played.handovers] == [False]
+        assert played.hooks() == ["initialize", "lease_lost"]
+
+
+@simulated
+async def test_abandon_during_a_drain_ends_it() -> None:
+    """Losing the lease while the running batch is waited for cuts the wait short."""
+    async with a_pipeline(some_records(2), work=stuck) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await asyncio.sleep(3)
+        played.ref.tell(Abandon())
+        await played.lease.hears(Drained, within_s=0.1)
+        assert played.hooks() == ["initialize", "lease_lost"]
+
+
+@simulated
+async def test_abandon_of_a_drained_pipeline_is_answered_without_another_hook() -> None:
+    """The last hook of an ownership is called once, whatever comes after it."""
+    async with a_pipeline(some_records(1)) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Drained)
+        played.ref.tell(Abandon())
+        await played.lease.hears(Drained, times=2)
+        assert played.hooks() == ["initialize", "shutdown_requested"]
+
+
+@pytest.mark.parametrize(("end", "hook"), [(Drain(Why.STOP, LATER), "shutdown_requested"), (Abandon(), "lease_lost")])
+@simulated
+async def test_last_hook_that_raises_is_logged_and_changes_nothing(end: object, hook: str, log: LogCapture) -> None:
+    """An error of ``shutdown_requested`` or ``lease_lost`` neither keeps the lease nor fails the shard."""
+    async with a_pipeline(some_records(1)) as played:
+
+        async def failing(self: Any, *arguments: Any) -> None:
+            raise OSError("no disk")
+
+        replace_hook(played, hook, failing)
+        await begun(played)
+        await until(lambda: played.handovers[0].is_done)
+        played.ref.tell(end)
+        assert await played.lease.hears(Drained) == Drained(SequenceNumber(1), SequenceNumber(1), 0)
+        [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.processor.failed"]
+        assert (entry["hook"], entry["error"]) == (hook, "OSError: no disk")
+
+
+@simulated
+async def test_lease_lost_that_hangs_is_cut_off() -> None:
+    """The shard is another worker's by then: nothing waits for long."""
+    async with a_pipeline(some_records(1)) as played:
+
+        async def hanging(self: Any) -> None:
+            await asyncio.Event().wait()
+
+        replace_hook(played, "lease_lost", hanging)
+        await begun(played)
+        played.ref.tell(Abandon())
+        await played.lease.hears(Drained)
+        assert played.stage.clock.monotonic() == pytest.approx(FAREWELL_S, abs=0.2)
+
+
+@simulated
+async def test_pipeline_goes_on_from_the_finished_prefix_when_a_handoff_is_called_off() -> None:
+    """After ``Resume`` what was dropped is read and handed over again, to a new processor, and nothing twice."""
+    source = ScriptedSource(some_records(2), some_records(2, first=3), [], some_records(2, first=3))
+    async with a_pipeline(source=source) as played:
+        played.stage.diary.work_s = 1.0
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Drained)
+        source.replies.clear()
+        source.replies.append(some_records(2, first=3))
+        played.ref.tell(Resume())
+        await until(lambda: len(played.handovers) == 2 and played.handovers[-1].is_done)
+        assert played.numbers() == [[1, 2], [3, 4]]
+        assert source.opened[-1] == Position(PositionKind.AFTER, 2)
+        assert played.hooks() == ["initialize", "shutdown_requested", "initialize"]
+        assert played.handovers[-1].redelivery is None
+
+
+@simulated
+async def test_resumed_pipeline_drains_again() -> None:
+    """A second handoff after one that was called off finds a Pipeline like any other."""
+    async with a_pipeline(some_records(2)) as played:
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, 5.0))
+        await played.lease.hears(Drained)
+        played.ref.tell(Resume())
+        await asyncio.sleep(30)
+        played.ref.tell(Drain(Why.HANDOFF, 60.0))
+        await played.lease.hears(Drained, times=2)
+        assert played.hooks() == ["initialize", "shutdown_requested"] * 2
