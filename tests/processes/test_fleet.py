@@ -4,6 +4,7 @@ Instants are those of the workers' own events and records. F, H and T as in the 
 third and a tenth of it.
 """
 
+import math
 import signal
 import time
 from typing import Any
@@ -14,8 +15,8 @@ from tests.processes.process import Process, at
 
 BUSY: dict[str, Any] = {"PACE_S": 0.05, "delivery__batch__max_records": 10}
 """Batches that take a while, so that a backlog lasts: 200 records a second of each shard at most."""
-BACKLOG = 12_000
-"""A quarter of a minute's work for four shards."""
+BACKLOG = 16_000
+"""Work of 20 s for four shards."""
 
 
 def start_pair(fleet: Fleet, *, failover_s: float = 3) -> tuple[Process, Process]:
@@ -89,6 +90,28 @@ def test_killed_workers_shards_are_owned_within_f_and_h(fleet: Fleet) -> None:
     assert twice(deliveries) <= beyond(deliveries, victim.pid, stored)
 
 
+def test_worker_that_was_frozen_delivers_nothing_it_no_longer_holds(fleet: Fleet) -> None:
+    """Stopped for longer than its leases live and then continued, it finds by its own clock that they are over."""
+    fleet.create(4)
+    fleet.put(BACKLOG)
+    sleeper, survivor = start_pair(fleet)
+    sleeper.send(signal.SIGSTOP)
+    stored = fleet.checkpoints()
+    survivor.until_logged("lease.taken", 2, why="expired")
+    woken_at = time.time()
+    sleeper.send(signal.SIGCONT)
+    sleeper.until_logged("lease.lost", 2)
+    fleet.until_all_go_on(woken_at)
+    for worker in fleet.workers:
+        worker.kill()
+    deliveries = fleet.deliveries()
+    again = {event["shard_id"]: at(event) for event in sleeper.logged("lease.taken") if at(event) > woken_at}
+    late = [delivery for delivery in deliveries if delivery.worker == sleeper.pid and delivery.at > woken_at]
+    assert all(delivery.at > again.get(delivery.shard, math.inf) for delivery in late)
+    check_in_order(deliveries, fleet.put_to)
+    assert twice(deliveries) <= beyond(deliveries, sleeper.pid, stored)
+
+
 def test_rolling_restart_delivers_everything_once(fleet: Fleet) -> None:
     """Each worker is replaced while the shards are busy; all end in order, and the new ones have everything."""
     fleet.create(4)
@@ -104,6 +127,7 @@ def test_rolling_restart_delivers_everything_once(fleet: Fleet) -> None:
         [stopped] = old.logged("worker.stopped")
         assert (stopped["clean"], stopped["unfinished"]) == (True, 0)
     ended_at = time.time()
+    fleet.put(400)
     fleet.until_all_go_on(ended_at)
     for worker in fleet.workers:
         worker.kill()

@@ -21,7 +21,6 @@ def test_halted_shard_is_shown_and_tried_again_by_a_restarted_worker(fleet: Flee
     [shard] = [shard for shard in shown["shards"] if shard["shard"] == bad]
     assert shard["halted"] == {"error": halted["error"], "position": halted["position"]}
     assert shard["state"] == "owned"
-    assert bad in fleet.run("status", "worker.yaml").stdout
     assert "restart this worker" in halted["how_to_resume"]
     worker.send(signal.SIGTERM)
     assert worker.wait() == 4, "the halted batch was handed over, and comes again"
