@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 from spark_bridge.session import local_session
 
 PAYLOAD = "time_hour STRING, carrier STRING, flight INT, dep_delay INT"
-LOOK_S = 1
+LOOK_S = 0.2
 """Between two looks whether to stop, in seconds: the call to wait cannot be interrupted."""
 Sums = dict[str, dict[str, int]]
 
@@ -40,7 +40,7 @@ def store(out: Path) -> Callable[[DataFrame, int], None]:
         replace(out / "sums" / f"{number}.json", {row[0]: dict(zip(names, row[1:], strict=True)) for row in sums})
         carriers = add_up(out / "sums")
         replace(out / "carriers.json", carriers)
-        print(f"batch {number}: {sum(c['flights'] for c in carriers.values())} flights so far", flush=True)
+        show(number, carriers)
 
     return store_batch
 
@@ -52,6 +52,14 @@ def add_up(folder: Path) -> Sums:
         for carrier, figures in json.loads(path.read_bytes()).items():
             carriers.setdefault(carrier, Counter()).update(figures)
     return {carrier: dict(carriers[carrier]) for carrier in sorted(carriers)}
+
+
+def show(number: int, carriers: Sums) -> None:
+    """Print the figures as they are after a batch."""
+    print(f"after batch {number}: {sum(figures['flights'] for figures in carriers.values())} flights")
+    for carrier, figures in carriers.items():
+        mean = f"{figures['delay_min'] / figures['delays']:6.1f} min" if figures["delays"] else ""
+        print(f"  {carrier} {figures['flights']:6} {mean}", flush=True)
 
 
 def replace(path: Path, content: Sums) -> None:

@@ -32,8 +32,8 @@ LOOK_S = 1.0
 """Between two looks at the files and the leases."""
 BATCH_S = 0.05
 """Between two looks whether Spark is in a batch; one takes about a second."""
-STALL_S = 60.0
-"""If nothing arrives anywhere for so long, something is lost. Spark takes up to half of it to start."""
+STALL_S = 90.0
+"""If nothing arrives anywhere for so long, something is lost. On a busy machine Spark takes half of it to start."""
 STOP_S = 25.0
 """A worker's own grace is 20 s."""
 
@@ -201,6 +201,7 @@ class Story:
 
     async def _start_spark(self) -> None:
         self._view.spark = "running again" if self._view.spark else "running"
+        self._moved_at = self._clock.monotonic()
         options = ("--endpoint", self._cloud.url, "--out", self.traces.spark)
         self._spark = await self._processes.start("spark", sys.executable, EXAMPLES / "flights_spark.py", *options)
 
