@@ -22,7 +22,7 @@ from spark_bridge.session import local_session
 
 PAYLOAD = "time_hour STRING, carrier STRING, flight INT, dep_delay INT"
 LOOK_S = 0.2
-"""Between two looks whether to stop, in seconds: the call to wait cannot be interrupted."""
+"""Between two looks at the query, in seconds: Spark's own call to wait would not let a signal in."""
 Sums = dict[str, dict[str, int]]
 
 
@@ -91,8 +91,10 @@ def main() -> None:
         .start()
     )
     try:
-        while not stopping.is_set() and not query.awaitTermination(LOOK_S):
+        while query.isActive and not stopping.wait(LOOK_S):
             pass
+        if error := query.exception():
+            raise error
     finally:
         query.stop()
         spark.stop()

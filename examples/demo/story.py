@@ -173,10 +173,12 @@ class Story:
 
     async def _kill_spark(self) -> None:
         await self._until_put(KILL_SPARK_AT)
-        while not spark_rows.is_in_a_batch(self.traces.spark) and not self._has_all():
+        while not (is_busy := spark_rows.is_in_a_batch(self.traces.spark)) and not self._has_all():
             await self._clock.sleep(BATCH_S)
+            self._check_moving()
         await self._processes.kill(self._spark)
-        self._screen.say(f"killed Spark's driver (SIGKILL) in the middle of a batch, with {self._view.stored:,} stored")
+        where = "in the middle of a batch" if is_busy else "between two batches"
+        self._screen.say(f"killed Spark's driver (SIGKILL) {where}, with {self._view.stored:,} stored")
         await self._start_spark()
 
     async def _end(self) -> None:
@@ -236,8 +238,11 @@ class Story:
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             await self._news.wait()
-            if self._clock.monotonic() - self._moved_at > STALL_S:
-                raise StalledError
+            self._check_moving()
+
+    def _check_moving(self) -> None:
+        if self._clock.monotonic() - self._moved_at > STALL_S:
+            raise StalledError
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
