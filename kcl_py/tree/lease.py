@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from actors import Actor, OwnedTask, Ref
+from kcl_py.delivery.retry import Backoff
 from kcl_py.leases import rules
 from kcl_py.leases.possession import Possession
+from kcl_py.leases.receiving import Receiving, Step
 from kcl_py.leases.row import LeaseRow
-from kcl_py.leases.sightings import Sightings
 from kcl_py.leases.store import Write
 from kcl_py.leases.view import How
 from kcl_py.leases.writer import Settled, Writer
@@ -51,7 +52,7 @@ POLL_S = 0.15
 JITTER = 0.1
 """Part of the heartbeat period by which it varies, so that a fleet's writes spread."""
 RETRY_S = 0.3
-"""Pause after a write that had no effect, such as one that was throttled."""
+"""Pause after a request that failed, such as a write that was throttled; doubles up to half a heartbeat period."""
 
 
 class Lease(Actor):
@@ -64,7 +65,7 @@ class Lease(Actor):
     """
 
     def __init__(self, worker: Worker, opening: OpenShard, pipeline: Ref) -> None:
-        row, seen_at = opening.row, opening.seen_at
+        row = opening.row
         self._worker, self._key, self._how, self._previous = worker, row.key, opening.how, row.holder
         self._pipeline, self._coordinator = pipeline, opening.coordinator
         self._me, self._options = worker.owner, worker.config.leases
@@ -74,12 +75,11 @@ class Lease(Actor):
             row, worker.pulse, failover_s=self._options.failover_s, margin_s=self._options.margin_s
         )
         self._fence = self._possession.fence
-        self._sightings = Sightings(self._options.failover_s)
-        if seen_at is not None:
-            self._sightings.has_expired(row.key, row.counter, begun_at=seen_at, ended_at=seen_at)
+        self._receiving = Receiving(self._me, row, seen_at=opening.seen_at, failover_s=self._options.failover_s)
         self._checkpoints = Checkpoints(worker.config.checkpoint)
         self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, opening.fault)
-        self._is_busy = self._is_confirm_wanted = False
+        self._is_busy = self._is_pausing = self._is_confirm_wanted = False
+        self._backoff = Backoff(RETRY_S, self._options.heartbeat_s / 2, worker.ids.jitter)
         self._resume_from = float("-inf")
         self._alarms: dict[Alarm, OwnedTask] = {}
         self.state = "taking"
@@ -102,19 +102,20 @@ class Lease(Actor):
         match message:
             case Checkpoint():
                 self._note_checkpoint(message)
-            case _ if self.state == "over":
-                return
+            case _ if self.state == "over" or (self.state == "lost" and isinstance(message, Settled)):
+                return  # in the second case the Pipeline says when this is over
             case Settled():
                 self._settle(message)
             case Polled():
                 self._look_at_poll(message)
             case ChildrenMade(children):
                 self._agenda.children = children
-            case Failed(error):
-                self._retry(error)
-            case Alarm.BEAT | Confirm():
-                self._agenda.is_beat_due = True
-                self._is_confirm_wanted |= isinstance(message, Confirm)
+            case Failed(error, begun_at):
+                self._retry(error, sent_at=begun_at)
+            case Alarm.BEAT:
+                self._agenda.is_beat_due, self._is_pausing = True, False
+            case Confirm():
+                self._agenda.is_beat_due = self._is_confirm_wanted = True
             case Alarm.POLL:
                 self._poll()
             case Alarm.STOP_WAITING:
@@ -149,7 +150,7 @@ class Lease(Actor):
         now = self.clock.monotonic()
         if self._fence.is_over(now):
             self._lose("its deadline passed without an acknowledged heartbeat")
-        elif self._is_busy:
+        elif self._is_busy or self._is_pausing:
             return
         elif self._agenda.must_make_children:
             self._make_children()
@@ -183,7 +184,7 @@ class Lease(Actor):
         if settled.outcome in ("no_effect", "unknown"):
             if settled.outcome == "unknown":
                 self._possession.note_sent(settled)
-            self._retry(settled.error)
+            self._retry(settled.error, sent_at=settled.sent_at)
             return
         has_succeeded = settled.outcome == "succeeded"
         match settled.write.operation:
@@ -195,6 +196,8 @@ class Lease(Actor):
                 self._await()
             case "cancel handoff by receiver" if not has_succeeded:
                 self._await()
+            case "take" if self._how is How.HANDOFF:
+                self._await()  # another may have asked for it meanwhile
             case _ if self._possession.is_held:
                 self._settle_held(settled)
             case _:
@@ -222,9 +225,12 @@ class Lease(Actor):
             self._possession.adopt(settled)
             self._agenda.is_beat_due = True
             self._look()
+            if settled.error is not None:
+                self._retry(settled.error, sent_at=settled.sent_at)
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
         else:
+            self._backoff.reset()
             self._possession.acknowledge(settled)
             self._arm_deadline()
             if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
@@ -241,13 +247,16 @@ class Lease(Actor):
             self._is_confirm_wanted = False
             self._pipeline.tell(Confirmed())
 
-    def _retry(self, error: Exception | None) -> None:
+    def _retry(self, error: Exception | None, *, sent_at: float) -> None:
         if error is not None:
             self._log.warning("kcl_py.lease.request_failed", error=str(error))
+        pause_s = sent_at + self._backoff.next_s() - self.clock.monotonic()
         if self._possession.is_held:
-            self._set_alarm(Alarm.BEAT, RETRY_S)
-        elif self.state == "awaiting":
-            self._set_alarm(Alarm.POLL, RETRY_S)
+            self._is_pausing = True
+            self._set_alarm(Alarm.BEAT, pause_s)
+        elif self.state == "awaiting" or self._how is How.HANDOFF:
+            self.state = "awaiting"
+            self._set_alarm(Alarm.POLL, pause_s)
         else:
             self._give_up(None)
 
@@ -270,25 +279,20 @@ class Lease(Actor):
             self._request(lambda: poll(self._worker, self._key))
 
     def _look_at_poll(self, polled: Polled) -> None:
-        row = polled.row
-        if row is not None and row.holder == self._me and row.owner != self._me:
-            self._possession.row = row
-            self._pass_on()
-            return
-        if row is None or row.owner != self._me or row.has_ended:
-            self._give_up(row)
-            return
-        self._possession.row = row
-        if not row.in_handoff:
-            self._how = How.HANDOFF
-            self._take()
-        elif self._sightings.has_expired(row.key, row.counter, begun_at=polled.begun_at, ended_at=polled.ended_at):
-            self._how = How.EXPIRED
-            self._take()
-        elif self._agenda.stop is not None:
-            self._send(rules.cancel_handoff_by_receiver(row, owner=self._me))
-        else:
-            self._set_alarm(Alarm.POLL, POLL_S)
+        row, is_stopping = polled.row, self._agenda.stop is not None
+        self._possession.row = row or self._row
+        match self._receiving.step(row, begun_at=polled.begun_at, ended_at=polled.ended_at, is_stopping=is_stopping):
+            case Step.PASS_ON:
+                self._pass_on()
+            case Step.LEAVE:
+                self._give_up(row)
+            case Step.WITHDRAW:
+                self._send(rules.cancel_handoff_by_receiver(self._row, owner=self._me))
+            case Step.WAIT:
+                self._set_alarm(Alarm.POLL, POLL_S)
+            case step:
+                self._how = How.HANDOFF if step is Step.TAKE else How.EXPIRED
+                self._take()
 
     def _look(self) -> None:
         """See in the row as it now is whether a handoff was asked for, or called off."""

@@ -44,13 +44,14 @@ class Failed:
     """A request failed; trying again may help."""
 
     error: RequestError
+    begun_at: float
 
 
-def _failed(error: RequestError) -> Failed:
+def _failed(error: RequestError, begun_at: float) -> Failed:
     """Take a failed request as an outcome; that the table is gone ends the Lease."""
     if isinstance(error, MissingError):
         raise error
-    return Failed(error)
+    return Failed(error, begun_at)
 
 
 async def poll(worker: Worker, key: str) -> Polled | Failed:
@@ -59,7 +60,7 @@ async def poll(worker: Worker, key: str) -> Polled | Failed:
     try:
         row = await worker.store.read(key)
     except RequestError as error:
-        return _failed(error)
+        return _failed(error, begun_at)
     return Polled(begun_at, worker.clock.monotonic(), row)
 
 
@@ -74,7 +75,7 @@ async def make_children(
         token: of this ownership.
         known: the children as the source named them; if it named none, the stream is listed.
     """
-    stream = worker.stream.identity
+    stream, begun_at = worker.stream.identity, worker.clock.monotonic()
     check = rules.parent_is_mine(parent, owner=worker.owner, token=token)
     try:
         children = known
@@ -84,5 +85,5 @@ async def make_children(
         for child in children:
             await worker.store.create(rules.new_row(child, stream=stream), parent=check)
     except RequestError as error:
-        return _failed(error)
+        return _failed(error, begun_at)
     return ChildrenMade(tuple(child.shard_id for child in children))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from actors import Actor, OwnedTask, Ref
 from kcl_py.delivery.ahead import Ahead
 from kcl_py.delivery.budget import Account
+from kcl_py.delivery.retry import Backoff
 from kcl_py.errors import IteratorExpiredError, MissingError, RequestError, ThrottledError
 from kcl_py.sources.source import Fetched, Position, PositionKind
 from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
@@ -62,7 +63,7 @@ class Producer(Actor):
         self._ahead = Ahead(worker.config.delivery.max_ahead.seconds)
         self._expected_bytes = FIRST_FETCH_BYTES
         self._arrived_bytes = 0
-        self._failures = 0
+        self._backoff = Backoff(BACKOFF_S, BACKOFF_MAX_S, worker.ids.jitter)
         self._request: OwnedTask | None = None
         self._pause: OwnedTask | None = None
         self.state = "stopped"
@@ -79,7 +80,8 @@ class Producer(Actor):
             case CloseReading():
                 self._close()
             case _Read(fetched):
-                self._request, self._failures = None, 0
+                self._request = None
+                self._backoff.reset()
                 self._take(fetched)
             case _AgedOut():
                 self._request = None
@@ -101,7 +103,8 @@ class Producer(Actor):
         self._account.give_back(self._arrived_bytes)  # of a reply whose message is void now
         self._arrived_bytes = 0
         self._position = self._iterator = None
-        self._room_records = self._room_bytes = self._failures = 0
+        self._room_records = self._room_bytes = 0
+        self._backoff.reset()
         self._ahead.clear()
         self.state = "stopped"
 
@@ -183,9 +186,7 @@ class Producer(Actor):
                 self._log.warning("kcl_py.fetch.failed", error=str(error))
             case _:
                 raise error
-        self._failures += 1
-        ceiling = min(BACKOFF_S * 2 ** (self._failures - 1), BACKOFF_MAX_S)
-        self._wait(self._worker.ids.jitter(ceiling / 2, ceiling))
+        self._wait(self._backoff.next_s())
 
     def _wait(self, delay_s: float) -> None:
         self._pause = self.send_after(delay_s, _GoOn())

@@ -62,6 +62,7 @@ class ScriptedSource:
         self.fetched: list[tuple[float, str]] = []
         """When, and with which iterator."""
         self.latency_s = 0.001
+        self.shards: tuple[ShardInfo, ...] = (ShardInfo(SHARD),)
 
     async def describe(self) -> StreamInfo:
         await asyncio.sleep(self.latency_s)
@@ -71,7 +72,7 @@ class ScriptedSource:
 
     async def list_shards(self, at: Position | None = None) -> Listing:
         await asyncio.sleep(self.latency_s)
-        return Listing((ShardInfo(SHARD),), EPOCH_S)
+        return Listing(self.shards, EPOCH_S)
 
     async def open(self, shard_id: str, position: Position) -> str:
         await asyncio.sleep(self.latency_s)

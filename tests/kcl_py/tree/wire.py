@@ -84,11 +84,11 @@ class Wire:
         if (refusal := _refusal(fault, operation, key)) is not None:
             await asyncio.sleep(self._delay_s())
             raise refusal
-        reply: asyncio.Future[T] = loop.create_future()
+        reply: asyncio.Future[T] | None = loop.create_future() if fault is None else None
         if fault is not Fault.LOST_REQUEST:
             delay_s = 2 * DEADLINE_S if fault is Fault.LATE else self._delay_s()
             loop.call_later(delay_s, self._arrive, call, reply, context=Context())
-        if fault is None:
+        if reply is not None:
             return await reply
         await asyncio.sleep(DEADLINE_S)
         raise RequestError(operation, key, "TimeoutError", "no answer in time")
@@ -105,7 +105,7 @@ class Wire:
     def _delay_s(self) -> float:
         return self._random.uniform(*self._latency_s)
 
-    def _arrive(self, call: Callable[[], Awaitable[T]], reply: "asyncio.Future[T]") -> None:
+    def _arrive(self, call: Callable[[], Awaitable[T]], reply: "asyncio.Future[T] | None") -> None:
         loop = asyncio.get_running_loop()
 
         async def serve() -> None:
@@ -120,13 +120,13 @@ class Wire:
         loop.create_task(serve())  # noqa: RUF006  # the loop keeps it
 
 
-def _answer(reply: "asyncio.Future[T]", result: T) -> None:
-    if not reply.done():
+def _answer(reply: "asyncio.Future[T] | None", result: T) -> None:
+    if reply is not None and not reply.done():
         reply.set_result(result)
 
 
-def _fail(reply: "asyncio.Future[T]", error: Exception) -> None:
-    if not reply.done():
+def _fail(reply: "asyncio.Future[T] | None", error: Exception) -> None:
+    if reply is not None and not reply.done():
         reply.set_exception(error)
 
 
