@@ -44,6 +44,8 @@ FAREWELL_S = 5.0
 """How long ``lease_lost`` may take; the shard is another worker's by then, so nothing waits for it longer."""
 ABANDON_S = 1.0
 """How long a hook may take to end once it is cancelled; then it is left behind, so that nothing else waits for it."""
+CHECKPOINTS = 2
+"""How many explicit checkpoints can time out within F: fewer, and the lease would be lost before one has failed."""
 HALT_CHARACTERS = 200
 """How much of an error goes into the row, which stays under 1 KB."""
 
@@ -139,7 +141,7 @@ class Pipeline(Supervisor):
             fence=self._fence,
             lease=self._lease,
             clock=self.clock,
-            timeout_s=self._worker.config.leases.failover_s,
+            timeout_s=self._worker.config.leases.failover_s / CHECKPOINTS,
         )
 
     async def _initialize(self) -> None:
