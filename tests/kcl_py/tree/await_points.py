@@ -133,4 +133,4 @@ async def _make_up(fleet: Fleet, dead: Member) -> None:
 
 
 def _is_named(fleet: Fleet, dead: Member) -> bool:
-    return dead.stream is not None and bool(fleet.held_by(dead))
+    return bool(fleet.held_by(dead))

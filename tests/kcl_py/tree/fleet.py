@@ -11,6 +11,7 @@ from contextvars import copy_context
 from itertools import count
 from typing import Any
 
+from actors import Node
 from kcl_py import Config, Stream
 from kcl_py.clients import Clients
 from kcl_py.leases.memory import MemoryLeaseStore
@@ -22,7 +23,7 @@ from kcl_py.tree.stream import Outcome
 from kcl_py.tree.worker import Ids
 from tests.kcl_py.tree.diary import Diary, Work, check_disjoint, check_order, check_parents_first
 from tests.kcl_py.tree.wire import Wire, WiredSource, WiredStore
-from tests.simloop import WORKER, SimLoop, SimTask, sim_loop
+from tests.simloop import WORKER, SimLoop, sim_loop
 
 EPOCH_S = 1_700_000_000.0
 """Unix time at the beginning of a simulation."""
@@ -128,9 +129,26 @@ class Member:
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.wait([self.task])
 
-    def tasks(self) -> list[SimTask]:
-        """Return its tasks that have not ended."""
-        return [task for task in self._fleet.loop.tasks if task.worker == self.name and not task.done()]
+    def kill_actor(self, path: str) -> None:
+        """Cancel one actor of its tree, such as ``coordinator`` or ``shards/<shard id>/lease``."""
+        assert self.stream is not None
+        cell = self.stream._root._cell
+        for name in path.split("/"):
+            [cell] = [below for below in cell._below() if below.name == name]
+        cell.kill("the test says so")
+
+    def node(self, path: str) -> Node:
+        """Return what the tree shows of one actor."""
+        assert self.stream is not None
+        node = self.stream.tree()
+        for name in path.split("/"):
+            [node] = [child for child in node.children if child.name == name]
+        return node
+
+    @property
+    def shards(self) -> list[str]:
+        """The shards that run in its tree."""
+        return sorted(child.name for child in self.node("shards").children)
 
 
 class Fleet:
@@ -164,7 +182,7 @@ class Fleet:
         return member
 
     def configured(self, name: str, **config: Any) -> Config:
-        leases = {"store": "memory", "failover_s": FAILOVER_S, "worker_id": name}
+        leases = {"store": "memory", "failover_s": FAILOVER_S, "worker_id": name} | self._config.get("leases", {})
         return make_config(**{**self._config, **config, "leases": leases | config.get("leases", {})})
 
     async def until(
@@ -249,6 +267,8 @@ class Fleet:
 
     def held_by(self, member: Member) -> set[str]:
         """Return the shards whose rows name a worker as their holder."""
+        if member.stream is None:
+            return set()
         return {key for key, row in self.rows().items() if row.holder == member.owner}
 
     # --- the laws ----------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ LATENCY_S = (0.001, 0.004)
 """One way."""
 DEADLINE_S = 0.5
 """Total time of one request: F/6 for the shortest failover time."""
+SOURCE_OPERATIONS = frozenset({"describe", "list", "open", "fetch"})
 
 
 class Fault(Enum):
@@ -56,6 +57,7 @@ class _Rule:
     operation: str
     fault: Fault
     left: int
+    key: str | None
 
 
 class Wire:
@@ -65,12 +67,12 @@ class Wire:
         self._random, self._latency_s = generator, latency_s
         self._rules: list[_Rule] = []
         self.calls: list[Call] = []
-        self.is_cut = False
-        """Whether nothing gets through."""
+        self.is_cut = self.is_store_cut = False
+        """Whether nothing gets through, or nothing to the lease store."""
 
-    def fail(self, operation: str, fault: Fault, *, times: int = 1) -> None:
-        """Let the next requests of that kind fail."""
-        self._rules.append(_Rule(operation, fault, times))
+    def fail(self, operation: str, fault: Fault, *, times: int = 1, key: str | None = None) -> None:
+        """Let the next requests of that kind fail, or of those the ones about ``key``."""
+        self._rules.append(_Rule(operation, fault, times, key))
 
     def of(self, *operations: str, key: str | None = None) -> list[Call]:
         """Return the requests of these kinds, oldest first."""
@@ -80,7 +82,7 @@ class Wire:
         """Send a request and wait for its reply."""
         loop = asyncio.get_running_loop()
         self.calls.append(Call(operation, key, loop.time()))
-        fault = self._fault(operation)
+        fault = self._fault(operation, key)
         if (refusal := _refusal(fault, operation, key)) is not None:
             await asyncio.sleep(self._delay_s())
             raise refusal
@@ -93,11 +95,11 @@ class Wire:
         await asyncio.sleep(DEADLINE_S)
         raise RequestError(operation, key, "TimeoutError", "no answer in time")
 
-    def _fault(self, operation: str) -> Fault | None:
-        if self.is_cut:
+    def _fault(self, operation: str, key: str) -> Fault | None:
+        if self.is_cut or (self.is_store_cut and operation not in SOURCE_OPERATIONS):
             return Fault.LOST_REQUEST
         for rule in self._rules:
-            if rule.operation == operation and rule.left:
+            if rule.operation == operation and rule.key in (None, key) and rule.left:
                 rule.left -= 1
                 return rule.fault
         return None
