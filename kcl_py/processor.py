@@ -87,8 +87,9 @@ class RecordProcessor:
     async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
         """Wrap up: the worker stops or hands the shard over, and the lease is still held.
 
-        Called at most once, after the running batch, as the last hook of the ownership; finished records are
-        checkpointed afterwards in any case. If it raises, that is logged and stopping goes on.
+        Called at most once, after the running batch, as the last hook of the ownership. With ``checkpoint.mode: auto``
+        all finished records are checkpointed afterwards; with ``manual`` this is the last chance to do so. If it
+        raises, that is logged and stopping goes on.
         """
 
 

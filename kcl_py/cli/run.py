@@ -1,5 +1,8 @@
 """``kcl run FILE``: one worker, until it is told to stop."""
 
+import asyncio
+import os
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -13,6 +16,9 @@ from kcl_py.cli.loading import load_class, load_config
 from kcl_py.cli.signals import Signals
 from kcl_py.config import Config
 
+LAST_CHANCE_S = 1.0
+"""How long what is still running may take to end once the worker has stopped."""
+
 
 class Outcome(Protocol):
     """How a worker ended."""
@@ -20,6 +26,11 @@ class Outcome(Protocol):
     @property
     def unfinished(self) -> int:
         """Records that were handed over and will come again."""
+        ...
+
+    @property
+    def has_let_go(self) -> bool:
+        """Whether no lease names this worker any more."""
         ...
 
 
@@ -43,7 +54,28 @@ def run_command(file: Path) -> int:
         processor = load_class(config.processor, file)
         from kcl_py.tree.stream import Stream
 
-        return anyio.run(work, partial(Stream, config, processor=processor), config, signals)
+        runner = asyncio.Runner()
+        code = runner.run(work(partial(Stream, config, processor=processor), config, signals))
+        leave_behind(runner, code)
+        return code
+
+
+def leave_behind(runner: asyncio.Runner, code: int, *, leave: Callable[[int], object] = os._exit) -> None:
+    """Close the event loop; if a hook that ignores its cancellation still runs on it, end the process by ``leave``.
+
+    Closing would wait for such a hook, for ever.
+    """
+    loop = runner.get_loop()
+    if left := asyncio.all_tasks(loop):
+        for task in left:
+            task.cancel()
+        _, stuck = runner.run(asyncio.wait(left, timeout=LAST_CHANCE_S))
+        if stuck:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            leave(code)
+            return
+    runner.close()
 
 
 async def work(opening: Opening, config: Config, signals: Signals) -> int:
@@ -65,10 +97,20 @@ async def work(opening: Opening, config: Config, signals: Signals) -> int:
         if not has_started:
             raise
         return fail(error, code=WORKER_FAILED)
-    if outcome is None or not outcome.unfinished:
+    if outcome is None or (outcome.has_let_go and not outcome.unfinished):
         return 0
-    print_error(
-        f"cannot finish all records of stream {config.stream_name!r}: expected none unfinished at the stop, "
-        f"found {outcome.unfinished}; they will come again (grace_s: {config.grace_s:g})"
-    )
+    print_error(_leftovers(outcome, config))
     return UNFINISHED
+
+
+def _leftovers(outcome: Outcome, config: Config) -> str:
+    """Say what a stop has left behind."""
+    if outcome.unfinished:
+        return (
+            f"cannot finish all records of stream {config.stream_name!r}: expected none unfinished at the stop, "
+            f"found {outcome.unfinished}; they will come again (grace_s: {config.grace_s:g})"
+        )
+    return (
+        f"cannot let go of the leases in table {config.leases.table!r}: expected an answer within the grace of "
+        f"{config.grace_s:g} s, found none; they expire, and records since the last checkpoints will come again"
+    )

@@ -72,6 +72,8 @@ class View:
         self.members: dict[str, WorkerRow] | None = None
         self.rows: dict[str, LeaseRow] | None = None
         self.offers: dict[str, Offer] = {}
+        self.blocked: dict[str, tuple[str, ...]] = {}
+        """Shards that wait, and for which parents."""
 
     def note_members(self, rows: tuple[WorkerRow, ...], *, begun_at: float, ended_at: float) -> Turnover:
         """Take in the worker table; a row counts as alive from first sight until it has stood still for F."""
@@ -187,7 +189,10 @@ class View:
         """Make the first row of a shard; one made anew counts on from the Unix second, so epochs keep rising."""
         return new.row(stream=stream, counter=now_s if new.shard.shard_id in self._ever_seen else 0)
 
-    def is_blocked(self, key: str, unread: frozenset[str]) -> bool:
-        """Whether a parent of the shard must end first."""
+    def note_blocked(self, unread: frozenset[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """Work out which shards wait for a parent; return those that were not waiting before, with their parents."""
         assert self.rows is not None
-        return bool(blocking_parents(self.rows[key], self.rows, unread))
+        before, rows = self.blocked, self.rows
+        waiting = {key: blocking_parents(row, rows, unread) for key, row in rows.items() if row.parents}
+        self.blocked = {key: parents for key, parents in waiting.items() if parents}
+        return [(key, parents) for key, parents in self.blocked.items() if key not in before]

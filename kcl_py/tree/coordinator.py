@@ -52,7 +52,7 @@ REREAD_SLACK_S = 0.02
 """A row that should have expired is read again this much later, so that the read surely began late enough."""
 
 
-_DECISIVE = (Alarm, Members, Scanned, Created, Reread, Initialized, Down, StopWorker)
+_DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Down, StopWorker)
 """After these the Coordinator thinks again; the others tell of what it has decided already."""
 
 
@@ -117,6 +117,8 @@ class Coordinator(Actor):
                 pass
             case RequestFailed(what, error):
                 self._worker.log.warning("kcl_py.coordinator.request_failed", request=what, error=str(error))
+                if what == "let go" and self._stop is not None and self.clock.monotonic() >= self._stop.until_at:
+                    self._say_stopped(has_let_go=False)
             case ShardRuns(key, shard, lease):
                 self._note_running(key, shard, lease)
             case Acquired(row):
@@ -210,6 +212,8 @@ class Coordinator(Actor):
 
     def _announce(self) -> None:
         """Write the own worker row; while a write is on its way, once more after it."""
+        if self.state in ("leaving", "stopped"):
+            return
         if not self._worker.store.has_workers:
             self._presence.note_written(self.clock.monotonic())
             return
@@ -272,7 +276,8 @@ class Coordinator(Actor):
         """Open what is to be taken or pulled now; once the worker stops, see whether it is done."""
         view = self._view
         if self._stop is not None:
-            if not self._held and self.state != "stopped":
+            if not self._held and self.state != "stopped" and "announce" not in self._in_flight:
+                self.state = "leaving"  # no write of the own row may come after its deletion
                 self._ask("let go", self._reads.let_go)
             return
         if view.rows is None or self._unread is None or (view.members is None and self._worker.store.has_workers):
@@ -287,7 +292,7 @@ class Coordinator(Actor):
         for key in chosen.pulls:
             self._open(view.rows[key], How.HANDOFF)
         if not self._is_ready and "create" not in self._in_flight:
-            self._is_ready = True
+            self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
 
     def _may_open(self, key: str, now: float) -> bool:
@@ -298,11 +303,13 @@ class Coordinator(Actor):
         assert view.rows is not None
         assert self._unread is not None
         missing = self._unread | unjudged(view.rows, self._known_to_listing)
+        for key, parents in view.note_blocked(missing):
+            self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
         return Fleet(
             me=self._presence.row(self._held.values()),
             others=view.others(),
             rows=view.rows,
-            blocked={key for key, row in view.rows.items() if row.parents and view.is_blocked(key, missing)},
+            blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
             mine=self._held.keys(),
             resting={key for key in view.rows if not self._setbacks.allows(key, now)},
@@ -388,9 +395,9 @@ class Coordinator(Actor):
     def _release(self, stop: StopWorker) -> Release:
         return Release(min(self._stop_waiting_at, stop.until_at), stop.until_at)
 
-    def _say_stopped(self) -> None:
+    def _say_stopped(self, *, has_let_go: bool = True) -> None:
         assert self._stop is not None
         self.state = "stopped"
-        is_clean = self._unfinished == 0
+        is_clean = has_let_go and self._unfinished == 0
         self._worker.log.info("kcl_py.worker.stopped", clean=is_clean, unfinished=self._unfinished)
-        self._stop.stopped.resolve(self._unfinished)
+        self._stop.stopped.resolve(self._unfinished, has_let_go=has_let_go)

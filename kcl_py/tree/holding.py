@@ -44,8 +44,8 @@ class Setbacks:
         return now >= self._not_before.get(key, now)
 
     def pause(self, key: str, until_at: float) -> None:
-        """Leave the shard alone until then."""
-        self._not_before[key] = until_at
+        """Leave the shard alone until then; an instant that is set already is not brought nearer."""
+        self._not_before[key] = max(until_at, self._not_before.get(key, until_at))
 
     def failed(self, key: str, *, ran_s: float, now: float) -> bool:
         """Note that a Shard died after ``ran_s`` seconds; True if it has now failed too often."""

@@ -250,11 +250,12 @@ class Lease(Actor):
     def _retry(self, error: Exception | None, *, sent_at: float) -> None:
         if error is not None:
             self._log.warning("kcl_py.lease.request_failed", error=str(error))
-        pause_s = sent_at + self._backoff.next_s() - self.clock.monotonic()
+        now, stop = self.clock.monotonic(), self._agenda.stop
+        pause_s = sent_at + self._backoff.next_s() - now
         if self._possession.is_held:
             self._is_pausing = True
             self._set_alarm(Alarm.BEAT, pause_s)
-        elif self.state == "awaiting" or self._how is How.HANDOFF:
+        elif (self.state == "awaiting" or self._how is How.HANDOFF) and (stop is None or now < stop.until_at):
             self.state = "awaiting"
             self._set_alarm(Alarm.POLL, pause_s)
         else:

@@ -111,9 +111,11 @@ class Stopped:
     arrived: anyio.Event = field(default_factory=anyio.Event)
     unfinished: int = 0
     """Records that were handed over, did not finish within the grace, and will come again."""
+    has_let_go: bool = True
+    """Whether it is sure that no lease names this worker; else they expire."""
 
-    def resolve(self, unfinished: int) -> None:
-        self.unfinished = unfinished
+    def resolve(self, unfinished: int, *, has_let_go: bool) -> None:
+        self.unfinished, self.has_let_go = unfinished, has_let_go
         self.arrived.set()
 
 

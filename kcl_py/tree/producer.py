@@ -85,6 +85,7 @@ class Producer(Actor):
                 self._take(fetched)
             case _AgedOut():
                 self._request = None
+                self._log.warning("kcl_py.shard.aged_out", position=str(self._position.value if self._position else 0))
                 self._end(Fetched([], None, (), 0, 0))
             case _Failed(error):
                 self._request = None

@@ -60,10 +60,12 @@ class Outcome:
 
     unfinished: int
     """Records that were handed over and did not finish within the grace; they will come again."""
+    has_let_go: bool = True
+    """False if the lease table did not answer: leases end by expiry, and records since the checkpoints come again."""
 
     @property
     def is_clean(self) -> bool:
-        return self.unfinished == 0
+        return self.has_let_go and self.unfinished == 0
 
 
 class StreamSupervisor(Supervisor):
@@ -149,7 +151,7 @@ class Stream:
         """
         if not await self._until_stopped():
             await self._raise_failure()
-        return Outcome(self._stopped.unfinished)
+        return Outcome(self._stopped.unfinished, self._stopped.has_let_go)
 
     def stop(self, grace_s: float) -> None:
         """Stop in order: drain, checkpoint, hand over or release. Returns at once; ``wait`` returns when it is done.

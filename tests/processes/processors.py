@@ -7,6 +7,7 @@ what was said is known even of a worker that is killed in the next moment.
 import os
 import sys
 import time
+from contextlib import suppress
 
 import anyio
 
@@ -40,6 +41,16 @@ class Stuck(Recorder):
     async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
         self.say(batch)
         await anyio.sleep_forever()
+
+
+class Stubborn(Recorder):
+    """Says what it gets, and does not let itself be cancelled."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        self.say(batch)
+        while True:
+            with suppress(BaseException):
+                await anyio.sleep_forever()
 
 
 class Picky(Recorder):

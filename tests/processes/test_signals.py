@@ -9,7 +9,7 @@ import pytest
 
 from tests.processes.deliveries import check_in_order, twice
 from tests.processes.fleet import Fleet
-from tests.processes.process import the_error
+from tests.processes.process import Process, the_error
 
 SLOW: dict[str, Any] = {"PACE_S": 0.01, "delivery__batch__max_records": 10}
 """So that a signal comes in the middle."""
@@ -72,11 +72,12 @@ def test_sigusr1_shows_the_tree_of_a_worker_that_goes_on(fleet: Fleet) -> None:
     fleet.until_delivered(10)
 
 
-def test_processor_that_never_returns_costs_the_grace_and_exit_4(fleet: Fleet) -> None:
-    """What it had comes again: the lease is free, and its checkpoint before them."""
+@pytest.mark.parametrize("processor", ["Stuck", "Stubborn"])
+def test_processor_that_never_returns_costs_the_grace_and_exit_4(fleet: Fleet, processor: str) -> None:
+    """What it had comes again, even if it ignores being cancelled: the lease is free, its checkpoint before them."""
     fleet.create(1)
     fleet.put(30)
-    worker = fleet.start("Stuck", grace_s=0.5, delivery__batch__max_records=10)
+    worker = fleet.start(processor, grace_s=0.5, delivery__batch__max_records=10)
     fleet.until_delivered(10)
     told_at = time.time()
     worker.send(signal.SIGTERM)
@@ -89,3 +90,18 @@ def test_processor_that_never_returns_costs_the_grace_and_exit_4(fleet: Fleet) -
     fleet.start()
     fleet.until_delivered(30)
     assert twice(fleet.deliveries()) == set(range(10))
+
+
+def test_worker_that_aws_no_longer_answers_stops_when_its_grace_ends(aws_and_fleet: tuple[Process, Fleet]) -> None:
+    """It can neither checkpoint nor let go: the leases expire, and exit 4 says that records will come again."""
+    aws, fleet = aws_and_fleet
+    fleet.create(2)
+    fleet.put(100)
+    worker = fleet.start(grace_s=1)
+    fleet.until_delivered(100)
+    aws.kill()
+    worker.until_logged("coordinator.request_failed")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 4
+    assert [event["clean"] for event in worker.logged("worker.stopped")] == [False]
+    assert the_error(worker.err.lines).startswith(f"cannot let go of the leases in table '{fleet.app}': ")

@@ -26,7 +26,11 @@ CONFIG = Config(app="demo", stream="flights", processor="m:C", grace_s=7)
 class Outcome:
     """How the fake ended."""
 
-    unfinished: int
+    unfinished: int = 0
+    has_let_go: bool = True
+
+
+CLEAN = Outcome()
 
 
 async def at_once() -> None:
@@ -34,16 +38,16 @@ async def at_once() -> None:
 
 
 class FakeStream:
-    """A stream that runs until it is stopped, and then leaves ``unfinished`` records."""
+    """A stream that runs until it is stopped, and then ends with ``outcome``."""
 
     def __init__(
         self,
         *,
         start: Callable[[], Awaitable[None]] = at_once,
-        unfinished: int = 0,
+        outcome: Outcome = CLEAN,
         failure: Exception | None = None,
     ) -> None:
-        self._start, self._unfinished, self._failure = start, unfinished, failure
+        self._start, self._outcome, self._failure = start, outcome, failure
         self._stopped = anyio.Event()
         self.graces_s: list[float] = []
         self.was_closed = False
@@ -70,7 +74,7 @@ class FakeStream:
         if self._failure is not None:
             raise self._failure
         await self._stopped.wait()
-        return Outcome(self._unfinished)
+        return self._outcome
 
 
 @pytest.fixture
@@ -94,10 +98,15 @@ def send(number: int) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("unfinished", "code"), [(0, 0), (3, 4)])
-async def test_first_signal_stops_with_the_grace(signals: Signals, number: int, unfinished: int, code: int) -> None:
-    """The exit code tells whether records will come again."""
-    stream = FakeStream(unfinished=unfinished)
+@pytest.mark.parametrize(
+    ("outcome", "code", "said"),
+    [(Outcome(), 0, ""), (Outcome(3), 4, "found 3; they will come again"), (Outcome(0, False), 4, "table 'demo'")],
+)
+async def test_first_signal_stops_with_the_grace(
+    signals: Signals, capsys: pytest.CaptureFixture[str], number: int, outcome: Outcome, code: int, said: str
+) -> None:
+    """The exit code and the line tell whether records will come again."""
+    stream = FakeStream(outcome=outcome)
     async with anyio.create_task_group() as tasks:
 
         async def stop_when_running() -> None:
@@ -108,6 +117,9 @@ async def test_first_signal_stops_with_the_grace(signals: Signals, number: int, 
         assert await work(lambda: stream, CONFIG, signals) == code
     assert stream.graces_s == [7]
     assert stream.was_closed
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("error: ") == bool(code)
 
 
 @pytest.mark.asyncio
