@@ -52,7 +52,7 @@ REREAD_SLACK_S = 0.02
 """A row that should have expired is read again this much later, so that the read surely began late enough."""
 
 
-_DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Down, StopWorker)
+_DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
 """After these the Coordinator thinks again; the others tell of what it has decided already."""
 
 

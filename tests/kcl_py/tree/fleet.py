@@ -69,8 +69,7 @@ class Member:
         self.task = fleet.loop.create_task(self._live(), name=name, context=context)
 
     async def _live(self) -> None:
-        source = KinesisSource(KinesisClient(self._fleet.model, self._fleet.clock), STREAM, clock=self._fleet.clock)
-        clients = Clients(WiredSource(source, self.wire), WiredStore(self._fleet.store, self.wire))
+        clients = Clients(WiredSource(a_source(self._fleet), self.wire), WiredStore(self._fleet.store, self.wire))
         stream = Stream(
             self._config, processor=self._processor, clients=clients, clock=self.clock, ids=Ids(self.random)
         )
@@ -281,6 +280,11 @@ class Fleet:
             check_order(self.diary.of(shard_id), self.truth(shard_id))
             check_disjoint(self.diary.of(shard_id))
         check_parents_first(handovers, self.parents())
+
+
+def a_source(fleet: Fleet) -> KinesisSource:
+    """Read the fleet's stream, without a wire between."""
+    return KinesisSource(KinesisClient(fleet.model, fleet.clock), STREAM, clock=fleet.clock)
 
 
 def make_config(**options: Any) -> Config:
