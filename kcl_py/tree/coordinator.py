@@ -284,7 +284,7 @@ class Coordinator(Actor):
             return
         now = self.clock.monotonic()
         for key, offer in list(view.offers.items()):
-            if offer.how in (How.OWN, How.AWAIT) and self._may_open(key, now):
+            if offer.how in (How.OWN, How.AWAIT) and key not in self._held and self._setbacks.allows(key, now):
                 self._open(view.rows[key], offer.how)
         chosen = plan(self._fleet(now))
         for key in chosen.takes:
@@ -294,9 +294,6 @@ class Coordinator(Actor):
         if not self._is_ready and "create" not in self._in_flight:
             self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
-
-    def _may_open(self, key: str, now: float) -> bool:
-        return key not in self._held and self._setbacks.allows(key, now)
 
     def _fleet(self, now: float) -> Fleet:
         view, a_tick_ago = self._view, now - self._leases.tick_s
