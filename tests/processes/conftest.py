@@ -1,7 +1,7 @@
 """What the tests with real processes share: one ``kcl local``, and a fleet of its own for each test."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -14,22 +14,41 @@ from tests.processes.process import KCL, Process, clean_env
 APPS = count()
 
 
+@contextmanager
+def running_local(folder: Path) -> Iterator[tuple[Process, str]]:
+    """Run ``kcl local``; yields it and its address, once its DynamoDB is loaded."""
+    with closing(Process(KCL, "local", "--port", "0", cwd=folder, env=clean_env())) as local:
+        url = local.out.until_said("ready ").removeprefix("ready ")
+        with boto("dynamodb", url) as client:
+            client.list_tables()
+        yield local, url
+
+
+@contextmanager
+def a_fleet(url: str, folder: Path) -> Iterator[Fleet]:
+    """Give an application without workers or stream yet."""
+    with boto("kinesis", url) as kinesis, boto("dynamodb", url) as dynamodb:
+        fleet = Fleet(folder, url, f"app-{next(APPS)}", kinesis=kinesis, dynamodb=dynamodb)
+        with closing(fleet):
+            yield fleet
+
+
 @pytest.fixture(scope="package")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A ``kcl local`` for all of them, with its DynamoDB loaded."""
-    folder = tmp_path_factory.mktemp("local")
-    with closing(Process(KCL, "local", "--port", "0", cwd=folder, env=clean_env())) as local:
-        address = local.out.until_said("ready ").removeprefix("ready ")
-        with boto("dynamodb", address) as client:
-            client.list_tables()
-        yield address
+    """A ``kcl local`` for all of them."""
+    with running_local(tmp_path_factory.mktemp("local")) as (_, url):
+        yield url
 
 
 @pytest.fixture
 def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """An application without workers or stream yet."""
-    with ExitStack() as stack:
-        kinesis, dynamodb = (stack.enter_context(boto(service, url)) for service in ("kinesis", "dynamodb"))
-        yield stack.enter_context(
-            closing(Fleet(tmp_path, url, f"app-{next(APPS)}", kinesis=kinesis, dynamodb=dynamodb))
-        )
+    """A fleet on the AWS of all."""
+    with a_fleet(url, tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def aws_and_fleet(tmp_path: Path) -> Iterator[tuple[Process, Fleet]]:
+    """An AWS that the test may end, and a fleet on it."""
+    with running_local(tmp_path) as (local, url), a_fleet(url, tmp_path) as fleet:
+        yield local, fleet
