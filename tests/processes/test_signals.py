@@ -9,7 +9,7 @@ import pytest
 
 from tests.processes.deliveries import check_in_order, twice
 from tests.processes.fleet import Fleet
-from tests.processes.process import Process, the_error
+from tests.processes.process import the_error
 
 SLOW: dict[str, Any] = {"PACE_S": 0.01, "delivery__batch__max_records": 10}
 """So that a signal comes in the middle."""
@@ -90,18 +90,3 @@ def test_processor_that_never_returns_costs_the_grace_and_exit_4(fleet: Fleet, p
     fleet.start()
     fleet.until_delivered(30)
     assert twice(fleet.deliveries()) == set(range(10))
-
-
-def test_worker_that_aws_no_longer_answers_stops_when_its_grace_ends(aws_and_fleet: tuple[Process, Fleet]) -> None:
-    """It can neither checkpoint nor let go: the leases expire, and exit 4 says that records will come again."""
-    aws, fleet = aws_and_fleet
-    fleet.create(2)
-    fleet.put(100)
-    worker = fleet.start(grace_s=1)
-    fleet.until_delivered(100)
-    aws.kill()
-    worker.until_logged("coordinator.request_failed")
-    worker.send(signal.SIGTERM)
-    assert worker.wait() == 4
-    assert [event["clean"] for event in worker.logged("worker.stopped")] == [False]
-    assert the_error(worker.err.lines).startswith(f"cannot let go of the leases in table '{fleet.app}': ")
