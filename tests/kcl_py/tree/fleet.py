@@ -41,12 +41,14 @@ class SimClock:
         self._loop = loop
         self.offset_s = 0.0
         """Negative for a machine that was frozen for a while, clock and all."""
+        self.skew_s = 0.0
+        """How wrong its wall clock is."""
 
     def monotonic(self) -> float:
         return self._loop.time() + self.offset_s
 
     def time(self) -> float:
-        return EPOCH_S + self.monotonic()
+        return EPOCH_S + self.monotonic() + self.skew_s
 
     async def sleep(self, delay_s: float) -> None:
         await asyncio.sleep(delay_s)

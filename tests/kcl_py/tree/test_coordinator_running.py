@@ -10,6 +10,7 @@ from kcl_py import LeaseTableError
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from kcl_py.tree.holding import FAILURES
+from kcl_py.tree.messages import CloseShard
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -167,6 +168,22 @@ async def test_shard_that_keeps_failing_is_released_with_its_fault_for_others_to
     assert fleet.row(shard_id).native.fault is None, "a new owner begins with a clean slate"
     await fleet.stopped()
     fleet.check()
+
+
+@simulated
+async def test_order_about_a_shard_that_does_not_run_is_ignored() -> None:
+    """S3-40: to close an unknown shard is no crash."""
+    fleet = Fleet(shards=1)
+    await running(fleet, shards=1)
+    worker = fleet.members["A"]
+    assert worker.stream is not None
+    shards = worker.stream._top.child("shards")
+    assert shards is not None
+    shards.tell(CloseShard("shardId-999999999999"))
+    await asyncio.sleep(10)
+    assert worker.node("shards").restarts == 0
+    assert worker.shards == fleet.shards()
+    await fleet.stopped()
 
 
 @simulated

@@ -304,14 +304,22 @@ async def test_failing_processor_ends_no_worker_and_a_restart_tries_again() -> N
 
 
 @simulated
-async def test_tree_shows_every_actor_with_its_state() -> None:
-    """``tree()`` is what SIGUSR1 prints."""
+async def test_tree_shows_every_actor_with_its_state_in_the_order_of_their_start() -> None:
+    """S3-11: who is told comes before who tells; ``tree()`` is what SIGUSR1 prints."""
     fleet = Fleet(shards=1)
     member = fleet.start("A")
     fleet.put(5)
     await fleet.delivered()
     assert member.stream is not None
     shown = str(member.stream.tree())
-    for line in ("stream [running]", "coordinator [", "pipeline [running]", "producer [reading]", "lease [held]"):
-        assert line in shown
+    lines = (
+        "stream [running]",
+        "shards [",
+        "pipeline [running]",
+        "producer [reading]",
+        "lease [held]",
+        "coordinator [",
+    )
+    places = [shown.index(line) for line in lines]
+    assert places == sorted(places)
     await fleet.stopped()

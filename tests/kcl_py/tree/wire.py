@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
@@ -69,6 +69,8 @@ class Wire:
         self.calls: list[Call] = []
         self.is_cut = self.is_store_cut = False
         """Whether nothing gets through, or nothing to the lease store."""
+        self.aged_out: frozenset[str] = frozenset()
+        """Shards that the source no longer lists, as if their last record had left the stream."""
 
     def fail(self, operation: str, fault: Fault, *, times: int = 1, key: str | None = None) -> None:
         """Let the next requests of that kind fail, or of those the ones about ``key``."""
@@ -195,7 +197,9 @@ class WiredSource:
         return await self._wire.carry("describe", "", self._source.describe)
 
     async def list_shards(self, at: Position | None = None) -> Listing:
-        return await self._wire.carry("list", "", lambda: self._source.list_shards(at))
+        listing = await self._wire.carry("list", "", lambda: self._source.list_shards(at))
+        kept = tuple(shard for shard in listing.shards if shard.shard_id not in self._wire.aged_out)
+        return replace(listing, shards=kept)
 
     async def open(self, shard_id: str, position: Position) -> str:
         return await self._wire.carry("open", shard_id, lambda: self._source.open(shard_id, position))
