@@ -110,7 +110,7 @@ class Stopped:
 
     arrived: anyio.Event = field(default_factory=anyio.Event)
     unfinished: int = 0
-    """Records that were handed over, did not finish within the grace, and will come again."""
+    """Records that were in processors' hands when the grace ended, and will come again."""
     has_let_go: bool = True
     """Whether it is sure that no lease names this worker; else they expire."""
 
@@ -310,7 +310,7 @@ class Drained:
     prefix: SequenceNumber | None
     delivered: SequenceNumber | None
     unfinished: int
-    """Records handed over and not finished."""
+    """Records that were in the processor's hands when its time was up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class Pipeline(Supervisor):
         self._call("initialize", self._initialize, self._started)
 
     def _open_ledger(self, prefix: SequenceNumber | None) -> None:
-        self._ledger = Ledger(prefix)
+        self._ledger, self._unfinished = Ledger(prefix), 0
         self._received = prefix
         self._checkpointer = ShardCheckpointer(
             self._shard_id,
@@ -335,6 +335,7 @@ class Pipeline(Supervisor):
 
     def _say_farewell(self) -> None:
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
+        self._unfinished = self._ledger.unfinished if self._running is not None else 0
         self._end_tasks()
         self.state, self._is_draining = "draining", True
         self._set_limit(self.clock.monotonic() + FAREWELL_S)
@@ -372,7 +373,7 @@ class Pipeline(Supervisor):
     def _say_drained(self) -> None:
         self._end_tasks()
         self.state = "drained"
-        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._ledger.unfinished))
+        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))
 
     def _end_tasks(self) -> None:
         for task in (self._running, self._pause, self._limit):

@@ -59,7 +59,7 @@ class Outcome:
     """How a worker ended."""
 
     unfinished: int
-    """Records that were handed over and did not finish within the grace; they will come again."""
+    """Records that were in processors' hands when the grace ended; they will come again."""
     has_let_go: bool = True
     """False if the lease table did not answer: leases end by expiry, and records since the checkpoints come again."""
 
