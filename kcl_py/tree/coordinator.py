@@ -62,11 +62,12 @@ class Coordinator(Actor):
     Args:
         worker: what the worker's actors share.
         shards: the ShardSupervisor.
+        presence: what others see of this worker; outlives a Coordinator.
         stop: set if the worker stops already: an earlier incarnation has failed meanwhile.
     """
 
-    def __init__(self, worker: Worker, shards: Ref, stop: StopWorker | None = None) -> None:
-        self._worker, self._shards, self._leases = worker, shards, worker.config.leases
+    def __init__(self, worker: Worker, shards: Ref, presence: Presence, stop: StopWorker | None = None) -> None:
+        self._worker, self._shards, self._presence, self._leases = worker, shards, presence, worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
         self._listed: Listed | None = None
@@ -75,12 +76,10 @@ class Coordinator(Actor):
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._in_flight: dict[str, None] = {}
-        self._presence = Presence(worker)
         self._is_ready = False
         self._scan_due_at = self._list_due_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
-        self._unfinished = 0
         self.state = "starting"
 
     async def on_start(self) -> None:
@@ -350,7 +349,7 @@ class Coordinator(Actor):
     def _note_given_up(self, key: str, row: LeaseRow | None, unfinished: int) -> None:
         self._note_row(row)
         if self._stop is not None:
-            self._unfinished += unfinished
+            self._stop.stopped.unfinished += unfinished
         self._setbacks.pause(key, self.clock.monotonic() + self._leases.tick_s)
         self._close(key)
 
@@ -395,6 +394,6 @@ class Coordinator(Actor):
     def _say_stopped(self, *, has_let_go: bool = True) -> None:
         assert self._stop is not None
         self.state = "stopped"
-        is_clean = has_let_go and self._unfinished == 0
-        self._worker.log.info("kcl_py.worker.stopped", clean=is_clean, unfinished=self._unfinished)
-        self._stop.stopped.resolve(self._unfinished, has_let_go=has_let_go)
+        unfinished = self._stop.stopped.unfinished
+        self._worker.log.info("kcl_py.worker.stopped", clean=has_let_go and not unfinished, unfinished=unfinished)
+        self._stop.stopped.resolve(has_let_go=has_let_go)

@@ -114,8 +114,8 @@ class Stopped:
     has_let_go: bool = True
     """Whether it is sure that no lease names this worker; else they expire."""
 
-    def resolve(self, unfinished: int, *, has_let_go: bool) -> None:
-        self.unfinished, self.has_let_go = unfinished, has_let_go
+    def resolve(self, *, has_let_go: bool) -> None:
+        self.has_let_go = has_let_go
         self.arrived.set()
 
 

@@ -45,6 +45,7 @@ from kcl_py.processor import RecordProcessor, check_processor, load_processor
 from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.coordinator import Coordinator
 from kcl_py.tree.messages import Stopped, StopWorker
+from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
 from kcl_py.tree.worker import Ids, Worker
 
@@ -77,13 +78,14 @@ class StreamSupervisor(Supervisor):
     def __init__(self, worker: Worker) -> None:
         super().__init__()
         self._worker = worker
+        self._presence = Presence(worker)
         self._stopping: StopWorker | None = None
 
     async def on_start(self) -> None:
         worker = self._worker
         shards = await self.start_child(Child("shards", lambda: ShardSupervisor(worker), grace_s=SHARDS_GRACE_S))
         self._coordinator: Ref = await self.start_child(
-            Child("coordinator", lambda: Coordinator(worker, shards, self._stopping))
+            Child("coordinator", lambda: Coordinator(worker, shards, self._presence, self._stopping))
         )
 
     def begin_stop(self, stop: StopWorker) -> None:

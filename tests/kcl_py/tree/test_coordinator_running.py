@@ -206,6 +206,22 @@ async def test_restarted_coordinator_adopts_the_shards_that_run(log: LogCapture)
 
 
 @simulated
+async def test_restarted_coordinator_goes_on_taking_shards() -> None:
+    """That a processor has initialised here is known to the worker, not to one life of its Coordinator."""
+    fleet = Fleet(shards=4)
+    await running(fleet, workers=2, shards=4)
+    worker = fleet.members["A"]
+    worker.kill_actor("coordinator")
+    await asyncio.sleep(2)
+    fleet.members["B"].crash()
+    fleet.put(40)
+    await fleet.delivered(within_s=10)
+    assert fleet.held_by(worker) == set(fleet.shards())
+    await fleet.stopped()
+    fleet.check()
+
+
+@simulated
 async def test_worker_gives_up_when_its_coordinator_keeps_failing() -> None:
     """A Coordinator that more tries do not mend ends the worker with an error, instead of a worker that only renews."""
     fleet = Fleet(shards=1)
