@@ -234,7 +234,7 @@ class Lease(Actor):
             self._possession.acknowledge(settled)
             self._arm_deadline()
             if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
-                self._log.debug("kcl_py.checkpoint.stored", position=str(self._row.position))
+                self._log.info("kcl_py.checkpoint.stored", position=str(self._row.position))
             self._confirm()
             self._look()
 
