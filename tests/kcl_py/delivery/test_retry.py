@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from actors.errors import RestartLimitError
-from kcl_py.delivery.retry import backoff_s, brief, root_cause
+from kcl_py.delivery.retry import Backoff, backoff_s, brief, root_cause
 from kcl_py.errors import RejectedError
 
 
@@ -17,6 +17,15 @@ def chained(*errors: Exception) -> Exception:
 def test_pause_doubles_up_to_its_limit() -> None:
     """However often it was tried."""
     assert [backoff_s(attempt, 0.5, 30) for attempt in (1, 2, 3, 7, 5000)] == [0.5, 1, 2, 30, 30]
+
+
+def test_backoff_draws_from_the_upper_half_of_a_doubling_pause_and_forgets_after_a_success() -> None:
+    """So that many who were refused at once do not come again at once."""
+    least, most = Backoff(0.5, 4, min), Backoff(0.5, 4, max)
+    assert [most.next_s() for _ in range(5)] == [0.5, 1, 2, 4, 4]
+    assert [least.next_s() for _ in range(5)] == [0.25, 0.5, 1, 2, 2]
+    most.reset()
+    assert most.next_s() == 0.5
 
 
 def test_failure_is_told_in_one_line() -> None:
