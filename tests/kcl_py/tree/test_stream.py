@@ -1,6 +1,7 @@
 """How a whole worker ends: asked, twice, with a stuck processor, by an exception, a cancellation or a failure."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from structlog.testing import LogCapture
 from actors import ActorError
 from kcl_py import KclError, LeaseTableError, ProcessorError, RecordProcessor, Stream
 from kcl_py.clients import Clients
+from kcl_py.leases.items import item_from_row
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, Member, a_source, make_config
@@ -61,6 +63,23 @@ async def test_stop_says_that_all_is_done_when_all_is_done(shards: int) -> None:
     for shard_id in fleet.shards():
         done = [handover for handover in fleet.diary.of(shard_id) if handover.is_done]
         assert not done or fleet.row(shard_id).checkpoint == done[-1].records[-1].sequence_number
+    assert_nothing_left(fleet, member)
+
+
+@simulated
+async def test_stop_lets_go_of_a_row_that_came_to_name_the_worker_while_it_left() -> None:
+    """A request that was applied late leaves no shard to a worker that is gone: a last look at the table finds it."""
+    fleet = Fleet(shards=2)
+    member = fleet.start("A", leases={"max_leases": 1})
+    await fleet.until(lambda: len(fleet.held_by(member)) == 1)
+    [late] = set(fleet.shards()) - fleet.held_by(member)
+    await asyncio.sleep(2)
+    assert member.stream is not None
+    member.stream.stop(20)
+    row = fleet.row(late)
+    fleet.store.items[late] = item_from_row(replace(row, owner=member.owner, counter=row.counter + 1))
+    await member.ended()
+    assert fleet.row(late).counter == row.counter + 2
     assert_nothing_left(fleet, member)
 
 
