@@ -135,9 +135,11 @@ class Producer(Actor):
         assert self._position is not None
         try:
             return await self._worker.source.open(self._shard_id, self._position)
-        except MissingError:
-            await self._worker.source.describe()  # raises if it is the stream that is gone
-            return None
+        except MissingError as error:
+            listing = await self._worker.source.list_shards()  # raises if it is the stream that is gone
+            if all(shard.shard_id != self._shard_id for shard in listing.shards):
+                return None
+            raise RequestError(error.operation, error.target, error.code, "although the stream lists it") from error
 
     async def _fetch(self, iterator: str) -> Fetched:
         clock, quota = self.clock, self._worker.quota(self._shard_id)

@@ -61,10 +61,6 @@ class Worker:
     started_at: float
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
-    @property
-    def worker_id(self) -> str:
-        return self.owner.rpartition("/")[0]
-
     def quota(self, shard_id: str) -> Quota:
         """The read allowance of a shard; one and the same over all restarts of its reader."""
         return self._quotas.setdefault(shard_id, Quota())

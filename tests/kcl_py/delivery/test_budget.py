@@ -53,6 +53,7 @@ async def test_cancelled_request_loses_no_bytes(granted_first: bool) -> None:
         waiting.cancel()
     else:
         waiting.cancel()
+        await asyncio.sleep(1)
         budget.give_back(100)
     await asyncio.wait([waiting, next_one])
     assert waiting.cancelled()

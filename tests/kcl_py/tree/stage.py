@@ -57,7 +57,7 @@ class ScriptedSource:
     def __init__(self, *replies: Fetched | Exception | list[Record]) -> None:
         self.replies = deque(replies)
         self.on_open: Exception | None = None
-        self.on_describe: Exception | None = None
+        self.on_list: Exception | None = None
         self.opened: list[Position] = []
         self.fetched: list[tuple[float, str]] = []
         """When, and with which iterator."""
@@ -66,12 +66,12 @@ class ScriptedSource:
 
     async def describe(self) -> StreamInfo:
         await asyncio.sleep(self.latency_s)
-        if self.on_describe is not None:
-            raise self.on_describe
         return INFO
 
     async def list_shards(self, at: Position | None = None) -> Listing:
         await asyncio.sleep(self.latency_s)
+        if self.on_list is not None:
+            raise self.on_list
         return Listing(self.shards, EPOCH_S)
 
     async def open(self, shard_id: str, position: Position) -> str:

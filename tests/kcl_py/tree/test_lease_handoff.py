@@ -272,6 +272,18 @@ async def test_receiver_that_stops_takes_and_releases_what_was_handed_over_alrea
 
 
 @simulated
+async def test_receiver_that_stops_takes_and_releases_what_was_handed_over_during_its_withdrawal() -> None:
+    """The withdrawal is refused, since the transfer was faster: the shard is ours, and let go of."""
+    async with a_receiver() as played:
+        played.ref.tell(Release(played.now, played.now + 20))
+        await until(lambda: played.writes("cancel handoff by receiver"), each_s=0.0005)
+        await let_go(played)
+        await played.drains(8)
+        await played.coordinator.hears(GaveUp)
+        assert (played.row.owner, played.row.checkpoint) == (None, "8")
+
+
+@simulated
 async def test_receiver_that_stops_finds_out_about_a_withdrawal_without_an_answer() -> None:
     """A lost reply leaves no request behind, and no row that names a worker that is gone."""
     async with a_receiver() as played:

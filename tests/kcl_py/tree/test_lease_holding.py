@@ -254,6 +254,16 @@ async def test_lease_is_never_lost_to_its_own_renewals_and_checkpoints() -> None
 
 
 @simulated
+async def test_lease_stores_nothing_for_an_earlier_ownership() -> None:
+    """Design 4.1: a checkpoint carries the token of the ownership that it belongs to."""
+    async with a_lease(FREE) as played:
+        await played.held()
+        assert await outcome(played.checkpoint(5, token="earlier")) is CheckpointOutcome.LOST
+        await asyncio.sleep(2)
+        assert played.row.checkpoint == FREE.checkpoint
+
+
+@simulated
 async def test_lease_confirms_possession_at_once_when_its_pipeline_asks() -> None:
     """After a gap of the loop a heartbeat that was sent since then answers the Pipeline."""
     async with a_lease(FREE) as played:

@@ -242,6 +242,48 @@ async def test_pipeline_asks_for_a_heartbeat_before_it_hands_over_after_the_loop
 
 
 @simulated
+async def test_pipeline_holds_back_what_arrives_after_the_loop_stood_still() -> None:
+    """Also in the midst of a running shard, and also a repetition."""
+    replies = [some_records(1, first=number) for number in range(1, 9)]
+    async with a_pipeline(*replies, work=Failing(1), delivery={"backoff_s": 5.0}) as played:
+        played.begin()
+        await handed_over(played, batches=1)
+        played.stage.stand_still()
+        await asyncio.sleep(1.0)
+        played.stage.keep_pulse()
+        await asyncio.sleep(10)
+        assert len(played.handovers) == 1
+        assert played.lease.of(Confirm)
+        played.fence.confirmed_at = played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await handed_over(played, batches=9)
+        assert played.numbers() == [[1], [1], [2], [3], [4], [5], [6], [7], [8]]
+
+
+@simulated
+async def test_pipeline_repeats_only_what_the_processor_has_not_checkpointed_itself() -> None:
+    """A batch that failed half-way comes again from there, and one that failed after its end does not."""
+    ends: list[int] = []
+
+    async def fail_after(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        ends.append(len(batch))
+        at = batch.records[1] if len(ends) == 1 else batch.records[-1]
+        played.stage.diary.done.add(at.data)
+        asked = asyncio.ensure_future(checkpointer.checkpoint(at))
+        await asyncio.sleep(0.1)
+        asked.cancel()
+        if len(ends) <= 2:
+            raise ValueError("no such user")
+
+    played: Played
+    async with a_pipeline(some_records(5), some_records(1, first=6), work=fail_after) as played:
+        played.begin()
+        await handed_over(played, batches=3)
+        assert played.numbers() == [[1, 2, 3, 4, 5], [3, 4, 5], [6]]
+        await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(6))
+
+
+@simulated
 async def test_pipeline_completes_an_empty_closed_shard() -> None:
     """S3-37: the end of a shard without records is its end all the same."""
     children = (ShardInfo("shardId-000000000001", (SHARD,)),)

@@ -138,6 +138,20 @@ async def test_drain_waits_for_initialize() -> None:
 
 
 @simulated
+async def test_drain_of_a_shard_without_a_processor_calls_no_hook() -> None:
+    """Held back before the first hook, there is nobody to say goodbye to."""
+    async with a_pipeline(some_records(1)) as played:
+        played.stage.stand_still()
+        await asyncio.sleep(1.0)
+        played.stage.keep_pulse()
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        assert await played.lease.hears(Drained, within_s=0.1) == Drained(None, None, 0)
+        assert played.hooks() == []
+
+
+@simulated
 async def test_drain_of_a_halted_shard_ends_at_once() -> None:
     """A shard that stands still can be let go of: nothing of it was cut off by the stop."""
     async with a_pipeline(some_records(2), work=Failing(9), delivery={"retries": 0}) as played:

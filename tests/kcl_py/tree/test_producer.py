@@ -189,6 +189,7 @@ async def test_producer_tries_again_with_the_same_iterator_when_a_read_has_no_an
 async def test_producer_takes_a_shard_for_ended_when_it_has_aged_out_of_the_stream() -> None:
     """S3-55: a shard that is gone while its stream is there has nothing left to read, so its children can follow."""
     source = ScriptedSource()
+    source.shards = ()
     source.on_open = MissingError("GetShardIterator", SHARD, "ResourceNotFoundException")
     async with a_producer(source) as (_, producer, pipeline):
         begin(producer)
@@ -196,10 +197,25 @@ async def test_producer_takes_a_shard_for_ended_when_it_has_aged_out_of_the_stre
 
 
 @simulated
+async def test_producer_never_takes_a_shard_for_ended_that_the_stream_still_lists() -> None:
+    """A passing "not found" must not complete a shard with records in it: it is tried again, with pauses."""
+    source = ScriptedSource(some_records(3))
+    source.on_open = MissingError("GetShardIterator", SHARD, "ResourceNotFoundException")
+    async with a_producer(source) as (_, producer, pipeline):
+        begin(producer)
+        await asyncio.sleep(20)
+        assert not pipeline.heard
+        assert 3 <= len(source.opened) <= 10
+        source.on_open = None
+        await pipeline.hears(FetchedBatch)
+        assert numbers(pipeline) == [1, 2, 3]
+
+
+@simulated
 async def test_producer_fails_when_the_whole_stream_is_gone() -> None:
     """A deleted stream is no end of a shard: completing it would make a new stream's table wrong."""
     source = ScriptedSource()
-    source.on_open = source.on_describe = MissingError("any", STREAM, "ResourceNotFoundException")
+    source.on_open = source.on_list = MissingError("any", STREAM, "ResourceNotFoundException")
     async with a_producer(source) as (stage, producer, pipeline):
         begin(producer)
         ended = await stage.events.wait_for(Ended, "producer")
