@@ -150,10 +150,12 @@ def _refusal(fault: Fault | None, operation: str, key: str) -> RequestError | No
 class WiredStore:
     """A lease store at the other end of a wire; operations of writes are the writes' own names."""
 
-    has_workers = True
-
     def __init__(self, store: LeaseStore, wire: Wire) -> None:
         self._store, self._wire = store, wire
+
+    @property
+    def has_workers(self) -> bool:
+        return self._store.has_workers
 
     async def ensure(self) -> float | None:
         return await self._wire.carry("ensure", "", self._store.ensure)

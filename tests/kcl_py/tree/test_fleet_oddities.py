@@ -1,0 +1,109 @@
+"""Fleets in unusual places: without a worker table, beside rows of the long dead, on shards that are gone."""
+
+import asyncio
+
+from structlog.testing import LogCapture
+
+from kcl_py.errors import RejectedError
+from kcl_py.leases.memory import MemoryLeaseStore
+from kcl_py.leases.row import WorkerRow
+from kcl_py.leases.view import REMEMBERED_S
+from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
+from tests.kcl_py.tree.wire import Fault
+from tests.simloop import simulated
+
+
+class WithoutWorkers(MemoryLeaseStore):
+    """A store whose worker table could not be made."""
+
+    @property
+    def has_workers(self) -> bool:
+        return False
+
+    async def workers(self) -> tuple[WorkerRow, ...]:
+        raise RejectedError("Scan", "workers", "AccessDeniedException")
+
+    async def put_worker(self, row: WorkerRow) -> None:
+        raise RejectedError("UpdateItem", "workers", "AccessDeniedException")
+
+    async def delete_worker(self, worker: str) -> None:
+        raise RejectedError("DeleteItem", "workers", "AccessDeniedException")
+
+
+@simulated
+async def test_fleet_shares_and_survives_without_a_worker_table() -> None:
+    """The owners that the lease rows name stand in for it: slower, but nothing is lost and nobody starves."""
+    fleet = Fleet(shards=4)
+    fleet.store = WithoutWorkers()
+    first = fleet.start("A")
+    fleet.put(40)
+    await fleet.delivered()
+    second = fleet.start("B")
+    await fleet.until(lambda: len(fleet.held_by(second)) == 2, within_s=5 * FAILOVER_S)
+    fleet.put(40)
+    await fleet.delivered()
+    first.crash()
+    fleet.put(40)
+    await fleet.delivered()
+    assert fleet.held_by(second) == set(fleet.shards())
+    assert second.error is None
+    assert (await second.stop()).is_clean
+    fleet.check()
+
+
+@simulated
+async def test_row_of_a_worker_that_is_long_dead_is_cleared_away() -> None:
+    """A table that workers come to and crash in does not grow for ever; an hour is left for people to look."""
+    fleet = Fleet(shards=1, leases={"failover_s": 300}, fetch={"idle_s": 60.0})
+    dead, living = fleet.start("A"), fleet.start("B")
+    await fleet.until(lambda: len(fleet.store.worker_items) == 2)
+    dead.crash()
+    await asyncio.sleep(REMEMBERED_S - 60)
+    assert sorted(fleet.store.worker_items) == sorted([dead.owner, living.owner])
+    await asyncio.sleep(180)
+    assert list(fleet.store.worker_items) == [living.owner]
+    await fleet.stopped()
+
+
+@simulated
+async def test_children_of_a_shard_that_aged_out_unread_are_read(log: LogCapture) -> None:
+    """S3-55: a shard whose records have left the stream is completed, said aloud, and its children follow."""
+    fleet = Fleet(shards=1)
+    parent = fleet.shards()[0]
+    fleet.put(10)
+    first = fleet.start("A")
+    await fleet.delivered()
+    await first.stop()
+    lost = set(fleet.put(5))
+    fleet.split(parent)
+    await asyncio.sleep(1)
+    fleet.put_data -= lost
+    fleet.put(20)
+    second = fleet.start("B")
+    second.wire.fail("open", Fault.MISSING, times=100, key=parent)
+    second.wire.aged_out = frozenset({parent})
+    await fleet.delivered()
+    assert fleet.row(parent).has_ended
+    assert not fleet.diary.done & lost
+    [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.shard.aged_out"]
+    assert entry["shard_id"] == parent
+    await fleet.stopped()
+
+
+@simulated
+async def test_children_are_found_when_the_listing_is_behind_the_end_of_their_parent() -> None:
+    """A child that the last listing did not show blocks nothing and is not forgotten."""
+    fleet = Fleet(shards=1)
+    parent = fleet.shards()[0]
+    fleet.put(10)
+    worker = fleet.start("A")
+    await fleet.delivered()
+    fleet.split(parent)
+    await asyncio.sleep(0.1)
+    worker.wire.aged_out = frozenset(fleet.shards()[1:])
+    fleet.put(20)
+    await asyncio.sleep(10)
+    worker.wire.aged_out = frozenset()
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()
