@@ -99,17 +99,19 @@ def blocking_parents(row: LeaseRow, rows: Mapping[str, LeaseRow], missing: Conta
 
 
 def unjudged(rows: Mapping[str, LeaseRow], known: Container[str]) -> frozenset[str]:
-    """Find the parents without a row of which the last listing tells nothing, since their children are newer than it.
+    """Find the parents without a row of which the last listing tells nothing.
 
-    They block like unread ones until there is a listing that began with their children known: it shows them, or they
-    have aged out.
+    That is so if their children are newer than it, or if they had a row then that has vanished since. They block like
+    unread ones until there is a listing that began later: it shows them, or they have aged out.
 
     Args:
         rows: the lease table.
         known: the rows that were known when the last listing began.
     """
-    new = [row for key, row in rows.items() if key not in known and not row.has_ended]
-    return frozenset(parent for row in new for parent in row.parents if parent not in rows)
+    links = [(row.key, parent) for row in rows.values() if not row.has_ended for parent in row.parents]
+    return frozenset(
+        parent for child, parent in links if parent not in rows and (child not in known or parent in known)
+    )
 
 
 def aged_out(listing: Listing, rows: Mapping[str, LeaseRow]) -> tuple[LeaseRow, ...]:

@@ -139,11 +139,13 @@ class View:
         return self._exclusive_id and row.holder is not None and row.holder.rpartition("/")[0] == mine
 
     def to_reread(self, now: float) -> list[tuple[str, float]]:
-        """Name the rows that have stood still for half of F, and the instant from which a read finds them expired."""
+        """Name the held rows that have stood still for half of F, and from when on a read finds them expired."""
         due = []
-        for key in self.rows or {}:
+        for key, row in (self.rows or {}).items():
             expires_at = self._counters.expires_at(key)
-            if expires_at is not None and key not in self.offers and now > expires_at - self._failover_s / 2:
+            if expires_at is None or row.has_ended or key in self.offers:
+                continue
+            if now > expires_at - self._failover_s / 2:
                 due.append((key, expires_at))
         return due
 

@@ -169,6 +169,13 @@ def test_parent_that_no_listing_shows_blocks_until_one_began_after_the_child_was
     assert unjudged({"4": replace(rows["4"], checkpoint=SHARD_END)}, set()) == set()
 
 
+def test_parent_whose_row_has_vanished_blocks_until_a_listing_began_without_it() -> None:
+    """The listing before took it for a shard that is being read, so it does not say that it is still to be read."""
+    rows = some_rows(a_listing("0 3=0 4=3+1 5=0"), s0="5", s4=TRIM_HORIZON, s5=TRIM_HORIZON)
+    assert unjudged(rows, {"0", "3", "4", "5"}) == {"3"}
+    assert unjudged(rows, {"0", "4", "5"}) == set()
+
+
 def test_row_whose_shard_aged_out_is_named() -> None:
     """What may have been lost while nobody read is told once; finished rows lost nothing."""
     listing = a_listing("7=6 8=6")

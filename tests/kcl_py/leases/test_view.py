@@ -79,6 +79,14 @@ def test_row_that_is_read_alone_expires_like_one_that_was_scanned() -> None:
     assert view.to_reread(10.03) == []
 
 
+def test_row_that_has_ended_is_not_read_again() -> None:
+    """It never moves again, and costs no read each tick for that."""
+    view = a_view()
+    scan(view, HELD, at=0.0)
+    scan(view, replace(HELD, owner=None, checkpoint="SHARD_END"), at=1.0)
+    assert view.to_reread(100.0) == []
+
+
 def test_row_tells_since_when_it_has_stood_still_only_for_the_counter_it_has() -> None:
     """Whoever waits for it must not count from what another counter did."""
     view = a_view()
