@@ -230,6 +230,8 @@ class Lease(Actor):
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
         else:
+            if settled.write.operation == "cancel handoff by holder":
+                self._agenda.gone = None  # should it ask again, it is alive
             self._backoff.reset()
             self._possession.acknowledge(settled)
             self._arm_deadline()

@@ -116,6 +116,23 @@ async def test_holder_calls_the_handoff_off_when_the_receiver_has_died_and_goes_
 
 
 @simulated
+async def test_holder_hands_over_to_a_receiver_that_was_taken_for_dead_and_asks_again() -> None:
+    """One that had only stood still is alive: its new request is served, not called off for ever."""
+    async with a_lease(FREE) as played:
+        await asked(played)
+        await played.pipeline.hears(Drain)
+        played.ref.tell(MemberGone(OTHER))
+        await until(lambda: not played.row.in_handoff, within_s=0.1)
+        await played.drains(8)
+        await played.pipeline.hears(Resume, within_s=0.5)
+        await asked(played)
+        await until(lambda: len(played.pipeline.of(Drain)) == 2, within_s=FAILOVER_S / 3 + 0.1)
+        await played.drains(9)
+        await played.coordinator.hears(GaveUp)
+        assert (played.row.owner, played.row.checkpoint_owner, played.row.checkpoint) == (OTHER, None, "9")
+
+
+@simulated
 async def test_holder_resumes_only_after_a_heartbeat_that_was_sent_after_the_cancel_was_seen() -> None:
     """Until the counter has risen an older transfer may still take effect, so nothing is handed over before."""
     async with a_lease(FREE) as played:
