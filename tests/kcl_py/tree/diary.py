@@ -24,6 +24,8 @@ class Handover:
     worker: str
     shard_id: str
     epoch: int
+    life: int
+    """Tells processors apart: an ownership has a second one after a handoff that was called off."""
     records: list[Record]
     redelivery: Redelivery | None
     begun_at: float
@@ -63,14 +65,21 @@ class Diary:
 
         class Recorder(RecordProcessor):
             shard: OwnedShard
+            life = 0
 
             async def initialize(self, shard: OwnedShard) -> None:
-                self.shard = shard
+                self.shard, self.life = shard, len(diary.hooks)
                 self._note("initialize")
 
             async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
                 handover = Handover(
-                    worker, batch.shard_id, self.shard.epoch, batch.records, batch.redelivery, diary.clock.monotonic()
+                    worker,
+                    batch.shard_id,
+                    self.shard.epoch,
+                    self.life,
+                    batch.records,
+                    batch.redelivery,
+                    diary.clock.monotonic(),
                 )
                 diary.handovers.append(handover)
                 try:
@@ -115,17 +124,17 @@ class Diary:
 
 
 def check_order(handovers: Sequence[Handover], truth: Sequence[bytes]) -> None:
-    """Records of a shard come in its order: an ownership goes on where it is, and none begins beyond a gap."""
+    """Records of a shard come in its order: a processor goes on where it is, and none begins beyond a gap."""
     at = {data: index for index, data in enumerate(truth)}
-    reached, next_of = -1, dict[tuple[str, int], int]()
+    reached, next_of = -1, dict[tuple[str, int, int], int]()
     for handover in handovers:
         indices = [at[data] for data in handover.data]
         assert indices == list(range(indices[0], indices[0] + len(indices))), f"records out of order: {handover}"
         assert indices[0] <= reached + 1, f"records {reached + 1} to {indices[0] - 1} were passed over: {handover}"
-        ownership = (handover.worker, handover.epoch)
-        if ownership in next_of and handover.redelivery is None:
-            assert indices[0] == next_of[ownership], f"an ownership did not go on where it was: {handover}"
-        next_of[ownership] = indices[-1] + 1
+        life = (handover.worker, handover.epoch, handover.life)
+        if life in next_of and handover.redelivery is None:
+            assert indices[0] == next_of[life], f"a processor did not go on where it was: {handover}"
+        next_of[life] = indices[-1] + 1
         reached = max(reached, indices[-1])
 
 

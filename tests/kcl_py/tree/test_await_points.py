@@ -62,7 +62,11 @@ def put_aside() -> Iterator[Callable[[], None]]:
     ids=["cancelled", "left", "frozen"],
 )
 def test_fleet_delivers_every_record_when_a_worker_ends_at_any_await_point(
-    end: Callable[[Member], None], wanted: dict[str, int], log: LogCapture, put_aside: Callable[[], None]
+    end: Callable[[Member], None],
+    wanted: dict[str, int],
+    log: LogCapture,
+    put_aside: Callable[[], None],
+    record_property: Callable[[str, object], None],
 ) -> None:
     """No record is lost or out of order, no child early, no two workers at once, and the shards go over in time."""
     points = [point for victim, count in wanted.items() for point in sample(every_point(victim), count)]
@@ -74,6 +78,7 @@ def test_fleet_delivers_every_record_when_a_worker_ends_at_any_await_point(
         except AssertionError as broken:
             raise AssertionError(f"ended {point}: {broken}") from broken
         put_aside()
+    record_property("await points", [str(point) for point in met])
     assert met == points, "a life with one seed was not the same twice"
     assert len(met) >= sum(wanted.values())
     for place in PLACES:

@@ -20,6 +20,7 @@ from kcl_py.tree.messages import (
     Drain,
     Drained,
     GaveUp,
+    Halted,
     Hint,
     MemberGone,
     Release,
@@ -123,8 +124,10 @@ async def test_holder_hands_over_to_a_receiver_that_was_taken_for_dead_and_asks_
         await played.pipeline.hears(Drain)
         played.ref.tell(MemberGone(OTHER))
         await until(lambda: not played.row.in_handoff, within_s=0.1)
+        played.ref.tell(Halted(Halt("ValueError", "9")))
         await played.drains(8)
         await played.pipeline.hears(Resume, within_s=0.5)
+        await until(lambda: played.row.native.halted is None, within_s=FAILOVER_S)
         await asked(played)
         await until(lambda: len(played.pipeline.of(Drain)) == 2, within_s=FAILOVER_S / 3 + 0.1)
         await played.drains(9)
