@@ -212,8 +212,17 @@ class _Survey:
         return _State.DONE if self._was_begun(key) else None
 
     def _is_lost(self, shard: ShardInfo, trace: _Trace) -> bool:
-        """Whether the shard's row vanished: a row is deleted only after those of its parents, and read children."""
-        return trace < _Trace.READ and any(parent in self._rows for parent in shard.parents)
+        """Whether the shard's row vanished, or was never made beside that of the other leg of a merge.
+
+        A row is deleted only after those of its parents, and read children; a child at its beginning has not been read.
+        """
+        if trace < _Trace.READ and any(parent in self._rows for parent in shard.parents):
+            return True
+        return any(
+            row.checkpoint == TRIM_HORIZON and any(other in self._rows for other in row.parents)
+            for row in self._rows.values()
+            if shard.shard_id in row.parents
+        )
 
     def _was_begun(self, key: str) -> bool:
         return key in self._rows or self._traces.get(key, _Trace.NONE) >= _Trace.CHILD

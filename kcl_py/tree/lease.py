@@ -80,9 +80,8 @@ class Lease(Actor):
         self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, opening.fault)
         self._is_busy = self._is_pausing = self._is_confirm_wanted = False
         self._backoff = Backoff(RETRY_S, self._options.heartbeat_s / 2, worker.ids.jitter)
-        self._resume_from = float("-inf")
         self._alarms: dict[Alarm, OwnedTask] = {}
-        self.state = "taking"
+        self._resume_from, self.state = float("-inf"), "taking"
 
     async def on_start(self) -> None:
         match self._how:
@@ -327,7 +326,8 @@ class Lease(Actor):
     def _resume_when_confirmed(self) -> None:
         """The handoff was called off: go on, once a heartbeat sent since then has been acknowledged."""
         if self._fence.confirmed_at >= self._resume_from:
-            self._agenda.is_draining, self._agenda.drained, self.state = False, None, "held"
+            self._agenda.is_draining, self._agenda.drained, self._agenda.halt = False, None, None
+            self.state = "held"
             self._pipeline.tell(Resume())
         else:
             self._agenda.is_beat_due = True

@@ -185,7 +185,8 @@ class Stream:
             clients = self._clients
             if clients is None:
                 clients = await stack.enter_async_context(connect(config, clock=clock))
-            stream = await clients.source.describe()
+            what, timeout_s = f"cannot read stream {config.stream!r}", config.aws.start_timeout_s
+            stream = await until_answered(clients.source.describe, what, timeout_s=timeout_s, clock=clock)
             await self._prepare(clients.leases, stream, log)
         leases = config.leases
         return Worker(

@@ -308,3 +308,12 @@ def _check(stream: Stream, handed: list[tuple[str, int]], *, since_ms: int) -> N
     order = list(dict.fromkeys(name for name, _ in handed))
     for name in order:
         assert all(order.index(parent) < order.index(name) for parent in stream.shards[name].parents if parent in order)
+
+
+@pytest.mark.parametrize("start", [FROM_HORIZON, AT_INSTANT])
+def test_other_leg_of_a_merge_is_read_when_its_row_was_never_made(start: Position) -> None:
+    """One row could not be made, the other leg ended and made the child: the child is at its beginning and waits."""
+    listing = a_listing("0 1 2=0+1")
+    rows = some_rows(listing, s0=SHARD_END, s2=TRIM_HORIZON)
+    assert [new.shard.shard_id for new in discover(listing, rows, start)] == ["1"]
+    assert blocking_parents(rows["2"], rows, unread(listing, rows, start)) == ("1",)

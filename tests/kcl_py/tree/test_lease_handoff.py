@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kcl_py.leases import rules
-from kcl_py.leases.row import LeaseRow, Native
+from kcl_py.leases.row import Halt, LeaseRow, Native
 from kcl_py.leases.store import Is, Write
 from kcl_py.leases.view import How
 from kcl_py.records import SequenceNumber
