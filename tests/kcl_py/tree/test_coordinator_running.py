@@ -81,23 +81,6 @@ async def test_deleted_row_is_made_again_and_its_shard_read_on(log: LogCapture) 
 
 
 @simulated
-async def test_child_waits_for_a_parent_whose_row_was_deleted() -> None:
-    """B011, design 4.4: with one leg of a merge lost from the table its child is not begun, and both are read."""
-    fleet = Fleet(shards=3)
-    await running(fleet, shards=3)
-    fleet.split(fleet.shards()[0])
-    await asyncio.sleep(3)
-    lower, upper = fleet.shards()[4], fleet.shards()[1]
-    fleet.put(40)
-    del fleet.store.items[lower]
-    fleet.merge(lower, upper)
-    fleet.put(40)
-    await fleet.delivered()
-    await fleet.stopped()
-    fleet.check()
-
-
-@simulated
 async def test_row_deleted_between_decision_and_take_is_no_error() -> None:
     """B011: a row that vanishes while a Shard starts ends that Shard in order."""
     fleet = Fleet(shards=1)

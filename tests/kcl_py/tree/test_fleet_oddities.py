@@ -8,6 +8,8 @@ from kcl_py.errors import RejectedError
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import WorkerRow
 from kcl_py.leases.view import REMEMBERED_S
+from kcl_py.processor import Checkpointer
+from kcl_py.records import RecordBatch
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -104,6 +106,32 @@ async def test_children_are_found_when_the_listing_is_behind_the_end_of_their_pa
     fleet.put(20)
     await asyncio.sleep(10)
     worker.wire.aged_out = frozenset()
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()
+
+
+@simulated
+async def test_child_waits_for_a_parent_whose_row_was_deleted() -> None:
+    """B011, design 4.4: with one leg of a merge lost from the table its child is not begun, and both are read."""
+    fleet = Fleet(shards=3)
+    slow = fleet.shards()[0]
+
+    async def work(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await asyncio.sleep(5.0 if batch.shard_id == slow else 0.02)
+
+    fleet.start("A", work=work)
+    await fleet.until(lambda: len(fleet.rows()) == 3)
+    fleet.split(fleet.shards()[2])
+    await fleet.until(lambda: len(fleet.rows()) == 5)
+    slow, other = fleet.shards()[3], fleet.shards()[1]
+    fleet.put(60)
+    fleet.merge(other, slow)
+    await fleet.until(lambda: fleet.row(other).has_ended and fleet.diary.of(slow))
+    fleet.put(40)
+    fleet.start("B")
+    await asyncio.sleep(1.5)
+    del fleet.store.items[slow]
     await fleet.delivered()
     await fleet.stopped()
     fleet.check()
