@@ -56,7 +56,8 @@ class SimTask(asyncio.Task[Any]):
     def place(self) -> str:
         """Its name; that of the task which made it, if it was given none."""
         own = self.get_name()
-        return self.maker.place if own.startswith("Task-") and isinstance(self.maker, SimTask) else own
+        has_none = own.startswith("Task-") or own == "None"  # the latter from Python 3.13.0
+        return self.maker.place if has_none and isinstance(self.maker, SimTask) else own
 
     @property
     def worker(self) -> str | None:
