@@ -31,10 +31,10 @@ class Agenda:
     children: tuple[str, ...] | None = None
     """Children that have their rows; only then the shard can be completed."""
 
-    @property
-    def must_make_children(self) -> bool:
-        """Whether rows for the children come next; a renewal that is due goes first."""
-        return self.completion is not None and self.children is None and not self.is_beat_due
+    def must_make_children(self, now: float) -> bool:
+        """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
+        is_wanted = self.completion is not None and self.children is None
+        return is_wanted and not self.is_beat_due and not self.is_out_of_time(now)
 
     @property
     def unfinished(self) -> int:
@@ -44,6 +44,14 @@ class Agenda:
         """Whether the drain has lost its reason: the handoff was called off and the worker does not stop."""
         return self.drained is not None and not row.in_handoff and self.stop is None
 
+    def begin_again(self) -> None:
+        """Forget the drain, and why the shard stood still before it: its Pipeline goes on."""
+        self.is_draining, self.drained, self.halt = False, None, None
+
+    def is_out_of_time(self, now: float) -> bool:
+        """Whether the worker stops and its grace has ended."""
+        return self.stop is not None and now >= self.stop.until_at
+
     def next_write(self, row: LeaseRow, token: str, *, now: float, now_ms: int) -> Write | None:
         """Work out the next write of a held lease; None if there is nothing to write."""
         me = self.owner
@@ -51,11 +59,12 @@ class Agenda:
             return rules.cancel_handoff_by_holder(row, owner=me, token=token)
         if self.children is not None:
             return rules.complete(row, owner=me, token=token, children=self.children)
-        if self.drained is not None or self.fault is not None:
+        last = self._last_said(now)
+        if last is not None or self.fault is not None:
             if row.in_handoff:
-                return rules.transfer(row, owner=me, position=self._final())
+                return rules.transfer(row, owner=me, position=self._final(last))
             if self.stop is not None or self.fault is not None:
-                return self._release(row, token)
+                return self._release(row, token, last)
         if (asked := self.checkpoints.asked()) is not None:
             return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now_ms))
         if self.is_beat_due:
@@ -63,15 +72,21 @@ class Agenda:
             return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now_ms))
         return None
 
-    def _final(self) -> SequenceNumber | None:
-        return None if self.drained is None else self.checkpoints.final(self.drained.prefix)
+    def _last_said(self, now: float) -> Drained | None:
+        """What the Pipeline has said last; an end for which no time is left is found again by the next owner."""
+        if self.completion is not None and self.is_out_of_time(now):
+            return Drained(self.completion.prefix, self.completion.prefix, 0)
+        return self.drained
 
-    def _release(self, row: LeaseRow, token: str) -> Write:
+    def _final(self, last: Drained | None) -> SequenceNumber | None:
+        return None if last is None else self.checkpoints.final(last.prefix)
+
+    def _release(self, row: LeaseRow, token: str, last: Drained | None) -> Write:
         delivered = None
-        if self.drained is not None and self.drained.delivered is not None and not self.drained.unfinished:
-            delivered = str(self.drained.delivered)
+        if last is not None and last.delivered is not None and not last.unfinished:
+            delivered = str(last.delivered)
         return rules.release(
-            row, owner=self.owner, token=token, position=self._final(), delivered=delivered, fault=self.fault
+            row, owner=self.owner, token=token, position=self._final(last), delivered=delivered, fault=self.fault
         )
 
     def _report(self, row: LeaseRow, position: SequenceNumber | None, now_ms: int) -> Report:

@@ -151,7 +151,7 @@ class Lease(Actor):
             self._lose("its deadline passed without an acknowledged heartbeat")
         elif self._is_busy or self._is_pausing:
             return
-        elif self._agenda.must_make_children:
+        elif self._agenda.must_make_children(now):
             self._make_children()
         else:
             if self._agenda.may_resume(self._row):
@@ -251,12 +251,12 @@ class Lease(Actor):
     def _retry(self, error: Exception | None, *, sent_at: float) -> None:
         if error is not None:
             self._log.warning("kcl_py.lease.request_failed", error=str(error))
-        now, stop = self.clock.monotonic(), self._agenda.stop
+        now = self.clock.monotonic()
         pause_s = sent_at + self._backoff.next_s() - now
         if self._possession.is_held:
             self._is_pausing = True
             self._set_alarm(Alarm.BEAT, pause_s)
-        elif (self.state == "awaiting" or self._how is How.HANDOFF) and (stop is None or now < stop.until_at):
+        elif (self.state == "awaiting" or self._how is How.HANDOFF) and not self._agenda.is_out_of_time(now):
             self.state = "awaiting"
             self._set_alarm(Alarm.POLL, pause_s)
         else:
@@ -264,9 +264,8 @@ class Lease(Actor):
 
     def _take(self) -> None:
         self.state = "taking"
-        now_ms, stream = int(self.clock.time() * 1000), self._worker.stream.identity
-        token = self._worker.ids.token()
-        self._send(rules.take(self._row, owner=self._me, token=token, now_ms=now_ms, stream=stream))
+        now_ms, token = int(self.clock.time() * 1000), self._worker.ids.token()
+        self._send(rules.take(self._row, owner=self._me, token=token, now_ms=now_ms, stream=self._agenda.stream))
 
     def _pass_on(self) -> None:
         """Asked for the shard before we ever took it, or with no Pipeline of it: transfer at once."""
@@ -326,7 +325,7 @@ class Lease(Actor):
     def _resume_when_confirmed(self) -> None:
         """The handoff was called off: go on, once a heartbeat sent since then has been acknowledged."""
         if self._fence.confirmed_at >= self._resume_from:
-            self._agenda.is_draining, self._agenda.drained, self._agenda.halt = False, None, None
+            self._agenda.begin_again()
             self.state = "held"
             self._pipeline.tell(Resume())
         else:

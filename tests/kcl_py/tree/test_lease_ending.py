@@ -24,7 +24,7 @@ from kcl_py.tree.messages import (
     ShardEnded,
     Why,
 )
-from tests.kcl_py.tree.leases import FREE, TENURE_S, PlayedLease, a_lease, outcome
+from tests.kcl_py.tree.leases import FREE, HEARTBEAT_S, TENURE_S, PlayedLease, a_lease, outcome
 from tests.kcl_py.tree.stage import OTHER, SHARD, ScriptedSource, until
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -68,6 +68,21 @@ async def test_lease_lists_the_stream_when_the_source_named_no_children() -> Non
         await played.held()
         played.ref.tell(Complete(None, ()))
         assert (await played.coordinator.hears(ShardEnded)).children == CHILD_IDS
+
+
+@simulated
+async def test_lease_releases_at_the_end_of_the_grace_when_the_children_cannot_be_made() -> None:
+    """A stop ends in time: the next owner finds the end again, after all that is finished."""
+    async with a_lease(FREE) as played:
+        await played.held()
+        played.stage.wire.fail("create child", Fault.THROTTLED, times=10_000)
+        played.ref.tell(END)
+        await until(lambda: played.writes("create child") > 1)
+        played.ref.tell(Release(played.now, played.now + 5))
+        ends_at = played.now + 5
+        await played.coordinator.hears(GaveUp)
+        assert ends_at <= played.now < ends_at + HEARTBEAT_S
+        assert (played.row.owner, played.row.checkpoint, played.row.children) == (None, "9", ())
 
 
 @simulated
