@@ -97,16 +97,17 @@ class Offset:
         return iter(self.marks)
 
     @classmethod
-    def parse(cls, raw: Mapping[str, Any]) -> Self:
+    def parse(cls, raw: object) -> Self:
         """Read what ``to_json`` returned, after a round trip through JSON text.
 
         Raises:
             OffsetError: another version, or not an offset of this source.
         """
-        if raw.get("v") != VERSION or not isinstance(raw.get("s"), Mapping):
+        if not isinstance(raw, Mapping) or raw.get("v") != VERSION or not isinstance(raw.get("s"), Mapping):
+            found = repr(raw.get("v")) if isinstance(raw, Mapping) else type(raw).__name__
             raise OffsetError(
                 f"cannot read the offset of Spark's checkpoint: expected version {VERSION} of the format 'kcl', "
-                f"found {raw.get('v')!r}; use a checkpoint folder that this source wrote, or a new one"
+                f"found {found}; use a checkpoint folder that this source wrote, or a new one"
             )
         return cls({shard_id: _parse(shard_id, text) for shard_id, text in raw["s"].items()})
 

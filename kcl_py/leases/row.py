@@ -19,6 +19,8 @@ SHARD_END = "SHARD_END"
 TRIM_HORIZON = "TRIM_HORIZON"
 LATEST = "LATEST"
 AT_TIMESTAMP = "AT_TIMESTAMP"
+TEXT_CHARACTERS = 200
+"""How much of an error goes into a row, which stays under 1 KB so that a heartbeat costs one write unit."""
 SENTINELS = frozenset({SHARD_END, TRIM_HORIZON, LATEST, AT_TIMESTAMP})
 
 

@@ -15,7 +15,7 @@ from kcl_py.errors import LeaseTableError, MissingError, RequestError
 from kcl_py.leases.assignment import Fleet, plan
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
-from kcl_py.leases.row import LeaseRow
+from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
 from kcl_py.sources.source import PositionKind
 from kcl_py.tree.holding import Holding, Phase, Setbacks
@@ -371,7 +371,7 @@ class Coordinator(Actor):
         row = self._view.rows.get(key) if self._view.rows is not None else None
         if has_had_enough and row is not None and row.holder == self._worker.owner and self._stop is None:
             self._setbacks.pause(key, now + FAULT_PAUSE_S)
-            self._open(row, How.OWN, fault=cause)
+            self._open(row, How.OWN, fault=cause[:TEXT_CHARACTERS])
 
     def _tell_leases(self, message: object) -> None:
         for holding in self._held.values():

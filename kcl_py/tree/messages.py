@@ -242,6 +242,8 @@ class OpenReading:
     position: Position
     reading: int
     """Comes back with everything that is read from here; tells it from what an earlier reading still delivers."""
+    epoch: int
+    """Of the ownership, for the log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from kcl_py.delivery.buffer import Buffer, after
 from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook, OutOfTime, Raised, Returned, TryAgain
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
-from kcl_py.leases.row import Halt
+from kcl_py.leases.row import TEXT_CHARACTERS, Halt
 from kcl_py.leases.start import start_position
 from kcl_py.processor import OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
@@ -46,8 +46,6 @@ ABANDON_S = 1.0
 """How long a hook may take to end once it is cancelled; then it is left behind, so that nothing else waits for it."""
 CHECKPOINTS = 2
 """How many explicit checkpoints can time out within F: fewer, and the lease would be lost before one has failed."""
-HALT_CHARACTERS = 200
-"""How much of an error goes into the row, which stays under 1 KB."""
 
 
 class Pipeline(Supervisor):
@@ -157,7 +155,8 @@ class Pipeline(Supervisor):
         self.state = "running"
         fetch, ahead = self._worker.config.fetch, self._worker.config.delivery.max_ahead
         self._reading += 1
-        self._producer.tell(OpenReading(start_position(self._ledger.prefix, self._row), self._reading))
+        position = start_position(self._ledger.prefix, self._row)
+        self._producer.tell(OpenReading(position, self._reading, self._shard.epoch))
         self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
 
     def _receive(self, fetched: FetchedBatch) -> None:
@@ -295,7 +294,7 @@ class Pipeline(Supervisor):
             attempts=hook.attempt,
             how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint",
         )
-        self._lease.tell(Halted(Halt(hook.last_failure[:HALT_CHARACTERS], at)))
+        self._lease.tell(Halted(Halt(hook.last_failure[:TEXT_CHARACTERS], at)))
         self._batch = None  # it comes again with another ownership
         self._account.reset()
 

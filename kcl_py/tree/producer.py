@@ -70,8 +70,9 @@ class Producer(Actor):
 
     async def on_message(self, message: object) -> None:
         match message:
-            case OpenReading(position, reading):
+            case OpenReading(position, reading, epoch):
                 self._close()
+                self._log = self._log.bind(epoch=epoch)
                 self._position, self._reading, self.state = position, reading, "reading"
             case Room(records, size_bytes):
                 self._room_records += records

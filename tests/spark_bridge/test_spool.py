@@ -1,5 +1,6 @@
 """Segments on disk: whole or absent, in Spark's schema, and gone when their run is."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,13 @@ def test_segment_comes_back_as_it_was_written(spool: Spool) -> None:
     """Where it lies is public: <shard>/<first>-<last>.arrow."""
     spool.write(SEGMENT, ROWS)
     assert segment_path(spool.folder, SEGMENT) == spool.folder / "a" / "1-3.arrow"
+    assert open_segment(spool.folder, SEGMENT) == [ROWS]
+
+
+def test_segment_is_written_when_the_folder_of_the_run_was_cleaned_up(spool: Spool) -> None:
+    """A clean-up of temporary files costs a read of Kinesis, not the query."""
+    shutil.rmtree(spool.folder)
+    spool.write(SEGMENT, ROWS)
     assert open_segment(spool.folder, SEGMENT) == [ROWS]
 
 

@@ -21,6 +21,7 @@ from tests.simloop import simulated
 
 PLENTY = Room(1_000_000, 1_000_000_000)
 READING = 1
+EPOCH = 7
 
 
 @asynccontextmanager
@@ -34,7 +35,7 @@ async def a_producer(source: Source, **options: Any) -> AsyncIterator[tuple[Stag
 
 
 def begin(producer: Ref, *, room: Room = PLENTY, at: Position = TRIM_HORIZON) -> None:
-    producer.tell(OpenReading(at, READING))
+    producer.tell(OpenReading(at, READING, EPOCH))
     producer.tell(room)
 
 
@@ -49,7 +50,7 @@ async def test_producer_reads_nothing_before_it_is_opened_and_nothing_without_ro
     source = ScriptedSource(some_records(3))
     async with a_producer(source) as (_, producer, pipeline):
         await asyncio.sleep(10)
-        producer.tell(OpenReading(TRIM_HORIZON, READING))
+        producer.tell(OpenReading(TRIM_HORIZON, READING, EPOCH))
         await asyncio.sleep(10)
         assert not source.opened
         assert not source.fetched
@@ -169,7 +170,8 @@ async def test_producer_backs_off_with_doubling_pauses_when_it_is_throttled(log:
             assert ceiling / 2 <= pause <= ceiling + 0.1
         assert pauses[9] <= BACKOFF_S + 0.1
         assert numbers(pipeline) == [1, 2]
-        assert len([entry for entry in log.entries if entry["event"] == "kcl_py.fetch.throttled"]) == 9
+        throttles = [entry for entry in log.entries if entry["event"] == "kcl_py.fetch.throttled"]
+        assert [(entry["shard_id"], entry["epoch"]) for entry in throttles] == [(SHARD, EPOCH)] * 9
 
 
 @simulated
