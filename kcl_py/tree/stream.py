@@ -25,6 +25,7 @@ from actors import (
     Node,
     Ref,
     Restarting,
+    RestartLimitError,
     StopHookFailed,
     Strategy,
     Supervisor,
@@ -247,6 +248,8 @@ class Stream:
     def _observe(self, event: Event) -> None:
         log = self._worker.log.bind(actor=event.path)
         match event:
+            case Ended(error=RestartLimitError()):
+                pass  # a supervisor gave up because of a failure that has its own line
             case Ended(error=Exception() as error):
                 log.error("kcl_py.actor.failed", error=brief(error))
                 log.debug("kcl_py.actor.traceback", exc_info=error)
