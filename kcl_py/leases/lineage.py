@@ -153,6 +153,7 @@ class _Survey:
         self._rows, self._start = rows, start
         self._shards = {shard.shard_id: shard for shard in listing.shards}
         self._gone = [row for key, row in rows.items() if key not in self._shards]
+        self._has_old = start.kind is not PositionKind.LATEST or _begun_ms(rows) is not None
         self.states: dict[str, _State] = {}
         order = self._parents_first()
         self._traces = self._find_traces(order)
@@ -198,8 +199,9 @@ class _Survey:
         if states >= {_State.DONE, _State.PASSED}:
             self._read_other_leg(before)
             return _State.WAITS
-        begins = self._start.kind is not PositionKind.LATEST or not shard.closed
-        return _State.CREATE if _State.DONE in states or begins or self._inherits(shard) else _State.PASSED
+        is_lost = trace is not _Trace.NONE
+        is_wanted = is_lost or self._has_old or not shard.closed or _State.DONE in states or self._inherits(shard)
+        return _State.CREATE if is_wanted else _State.PASSED
 
     def _read_other_leg(self, before: Mapping[str, _State | None]) -> None:
         """Of a merge whose first leg is being read, the second is not older than where reading begins."""
@@ -242,15 +244,19 @@ def _trace(row: LeaseRow | None) -> _Trace:
 
 
 def _first(start: Position, listing: Listing, rows: Mapping[str, LeaseRow]) -> tuple[str, int | None]:
-    """Checkpoint and instant of a row where reading begins; for LATEST no later than for rows that were made so."""
+    """Checkpoint and instant of a row where reading begins; for LATEST no later than for the rows that there are."""
     match start.kind:
         case PositionKind.LATEST:
-            made = [row.native.start_ms for row in rows.values() if row.checkpoint == LATEST]
-            now = int(listing.server_time_s * 1000) - LATEST_SLACK_MS
-            return LATEST, min([now, *(instant for instant in made if instant is not None)])
+            now_ms, begun_ms = int(listing.server_time_s * 1000) - LATEST_SLACK_MS, _begun_ms(rows)
+            return LATEST, now_ms if begun_ms is None else min(now_ms, begun_ms)
         case PositionKind.AT_TIMESTAMP:
             return AT_TIMESTAMP, start.value
     return TRIM_HORIZON, None
+
+
+def _begun_ms(rows: Mapping[str, LeaseRow]) -> int | None:
+    """When the reading of the stream began, if it began at an instant: rows keep theirs after their shards' end."""
+    return min((row.native.start_ms for row in rows.values() if row.native.start_ms is not None), default=None)
 
 
 def _overlap(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.errors import LeaseTableError, MissingError, RequestError
 from kcl_py.leases.assignment import Fleet, plan
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
@@ -75,7 +74,6 @@ class Coordinator(Actor):
         self._known_to_listing: frozenset[str] = frozenset()
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
-        self._in_flight: dict[str, None] = {}
         self._is_ready = False
         self._scan_due_at = self._list_due_at = float("-inf")
         self._stop: StopWorker | None = None
@@ -150,32 +148,15 @@ class Coordinator(Actor):
             self._scan()
         if now >= self._list_due_at:
             self._list()
+        self._make_rows()
         for key, expires_at in self._view.to_reread(now):
             if key not in self._held:
                 self.send_after(max(expires_at - now, 0) + REREAD_SLACK_S, RereadDue(key))
 
     def _ask(self, what: str, work: Callable[[], Awaitable[Any]]) -> None:
         """Run one request of its kind at a time; its result comes back as a message."""
-        if what in self._in_flight:
-            return
-        self._in_flight[what] = None
-
-        async def attempt() -> Any:
-            try:
-                return await work()
-            except MissingError as error:
-                if what == "list":
-                    return RequestFailed(what, error)
-                raise LeaseTableError(
-                    f"cannot go on without lease table {self._leases.table!r}: {error}; "
-                    "it was deleted while this worker ran, and is never made anew then"
-                ) from error
-            except RequestError as error:
-                return RequestFailed(what, error)
-            finally:
-                self._in_flight.pop(what, None)
-
-        self.run_task(attempt, done=lambda message: message)
+        if self._reads.begin(what):
+            self.run_task(partial(self._reads.carry_out, what, work), done=lambda message: message)
 
     def _scan(self) -> None:
         self._scan_due_at = self.clock.monotonic() + self._leases.heartbeat_s
@@ -216,7 +197,7 @@ class Coordinator(Actor):
         if not self._worker.store.has_workers:
             self._presence.note_written(self.clock.monotonic())
             return
-        self._presence.has_unsaid = "announce" in self._in_flight
+        self._presence.has_unsaid = self._reads.is_asking("announce")
         if not self._presence.has_unsaid:
             self._presence.beat()
             self._ask("announce", partial(self._reads.announce, self._presence.row(self._held.values())))
@@ -252,17 +233,19 @@ class Coordinator(Actor):
         self._make_rows()
 
     def _make_rows(self) -> None:
-        """Make the rows that discovery says are to be read, from the last listing, which is used once."""
+        """Make the rows that discovery says are to be read; the listing is kept until they are made."""
         listed, rows, start = self._listed, self._view.rows, self._worker.config.start
-        if listed is None or rows is None or "create" in self._in_flight:
+        if listed is None or rows is None or self._reads.is_asking("create"):
             return
-        listing, self._listed = listed.listing, None
+        listing = listed.listing
         self._unread, self._known_to_listing = unread(listing, rows, start), listed.known
         now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
         found = [new for new in discover(listing, rows, start) if self._view.may_make(new.shard.shard_id, now)]
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing))
+        else:
+            self._listed = None
 
     def _note_created(self, rows: tuple[LeaseRow, ...]) -> None:
         for row in rows:
@@ -275,7 +258,7 @@ class Coordinator(Actor):
         """Open what is to be taken or pulled now; once the worker stops, see whether it is done."""
         view = self._view
         if self._stop is not None:
-            if not self._held and self.state != "stopped" and "announce" not in self._in_flight:
+            if not self._held and self.state != "stopped" and not self._reads.is_asking("announce"):
                 self.state = "leaving"  # no write of the own row may come after its deletion
                 self._ask("let go", self._reads.let_go)
             return
@@ -290,7 +273,7 @@ class Coordinator(Actor):
             self._open(view.rows[key], view.offers[key].how)
         for key in chosen.pulls:
             self._open(view.rows[key], How.HANDOFF)
-        if not self._is_ready and "create" not in self._in_flight:
+        if not self._is_ready and not self._reads.is_asking("create"):
             self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
 

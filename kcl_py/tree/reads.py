@@ -3,11 +3,12 @@
 Each request reads the clock around itself, so that what it shows can be judged by time.
 """
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kcl_py.errors import ConditionFailedError, RequestError
+from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError
 from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.sources.source import Position
@@ -66,6 +67,39 @@ class Reads:
 
     def __init__(self, worker: Worker) -> None:
         self._worker, self._store, self._now = worker, worker.store, worker.clock.monotonic
+        self._asked: set[str] = set()
+
+    def is_asking(self, what: str) -> bool:
+        """Whether a request of that kind is on its way."""
+        return what in self._asked
+
+    def begin(self, what: str) -> bool:
+        """Note that a request of that kind is to be carried out; False if one is on its way."""
+        if what in self._asked:
+            return False
+        self._asked.add(what)
+        return True
+
+    async def carry_out(self, what: str, work: Callable[[], Awaitable[object]]) -> object:
+        """Return what the request returns, or how it failed.
+
+        Raises:
+            LeaseTableError: the lease table is gone.
+        """
+        try:
+            return await work()
+        except MissingError as error:
+            if what == "list":
+                return RequestFailed(what, error)
+            table = self._worker.config.leases.table
+            raise LeaseTableError(
+                f"cannot go on without lease table {table!r}: {error}; "
+                "it was deleted while this worker ran, and is never made anew then"
+            ) from error
+        except RequestError as error:
+            return RequestFailed(what, error)
+        finally:
+            self._asked.discard(what)
 
     async def members(self) -> Members:
         begun_at = self._now()

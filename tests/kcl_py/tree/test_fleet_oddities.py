@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from structlog.testing import LogCapture
 
 from kcl_py.errors import RejectedError
@@ -135,3 +136,45 @@ async def test_child_waits_for_a_parent_whose_row_was_deleted() -> None:
     await fleet.delivered()
     await fleet.stopped()
     fleet.check()
+
+
+@pytest.mark.parametrize("start", ["trim_horizon", "latest", "2023-11-14T22:13:21Z"])
+@pytest.mark.parametrize("has_crashed", [False, True])
+@pytest.mark.parametrize("reshard", ["merge", "split"])
+@simulated
+async def test_nothing_is_lost_when_the_row_of_one_first_shard_could_not_be_made(
+    start: str, has_crashed: bool, reshard: str
+) -> None:
+    """The shard closes before its row can be made, and is read from where the others began, whoever reads it."""
+    fleet = Fleet(shards=2, start=start)
+    one, other = fleet.shards()
+    await asyncio.sleep(5)
+    first = fleet.start("A")
+    first.wire.fail("create", Fault.THROTTLED, times=10**9, key=other)
+    await fleet.until(lambda: first.wire.of("create", key=other) and fleet.rows())
+    fleet.put(40)
+    if reshard == "merge":
+        fleet.merge(one, other)
+    else:
+        fleet.split(other)
+    await asyncio.sleep(30)
+    fleet.put(20)
+    if has_crashed:
+        first.crash()
+        fleet.start("B")
+    else:
+        first.wire.recover()
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()
+
+
+@simulated
+async def test_first_rows_are_made_with_the_next_tick_when_their_creation_was_throttled() -> None:
+    """No new listing is waited for, which comes each minute."""
+    fleet = Fleet(shards=2)
+    fleet.put(10)
+    worker = fleet.start("A")
+    worker.wire.fail("create", Fault.THROTTLED)
+    await fleet.delivered(within_s=2)
+    await fleet.stopped()

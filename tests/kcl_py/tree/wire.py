@@ -76,6 +76,10 @@ class Wire:
         """Let the next requests of that kind fail, or of those the ones about ``key``."""
         self._rules.append(_Rule(operation, fault, times, key))
 
+    def recover(self) -> None:
+        """Let nothing fail any more."""
+        self._rules.clear()
+
     def of(self, *operations: str, key: str | None = None) -> list[Call]:
         """Return the requests of these kinds, oldest first."""
         return [call for call in self.calls if call.operation in operations and key in (None, call.key)]
