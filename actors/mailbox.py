@@ -22,7 +22,6 @@ class Reply:
     """The place where the answer to one ``ask`` arrives."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
         self._event = anyio.Event()
         self._value: Any = None
         self._error: Exception | None = ActorStoppedError(name)

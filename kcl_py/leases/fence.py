@@ -45,7 +45,3 @@ class Fence:
     def needs_confirmation(self, now: float) -> bool:
         """Whether a heartbeat must succeed before anything is handed over: the loop stood still for too long."""
         return self._pulse.gap_ended_at(now) >= self.confirmed_at
-
-    def allows(self, now: float) -> bool:
-        """Whether records may be handed over at ``now``."""
-        return not self.is_over(now) and not self.needs_confirmation(now)

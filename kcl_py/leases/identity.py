@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from kcl_py.errors import ConditionFailedError, StreamIdentityError
+from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow
-from kcl_py.leases.store import Is, LeaseStore, Write
+from kcl_py.leases.store import LeaseStore
 from kcl_py.sources.source import StreamInfo
 
 
@@ -48,8 +49,7 @@ async def settle(
         if not is_earlier or on_recreated == "fail":
             raise mismatch(row, stream, table)
         log.warning("kcl_py.lease.reset", shard_id=row.key, stream=row.native.stream)
-        same = (Is(("leaseCounter",), row.counter), Is(("native", "stream"), row.native.stream))
         try:
-            await store.delete(Write("reset", row.key, same))
+            await store.delete(rules.reset(row))
         except ConditionFailedError:
             continue  # another worker was faster

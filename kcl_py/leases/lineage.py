@@ -114,12 +114,6 @@ def unjudged(rows: Mapping[str, LeaseRow], known: Container[str]) -> frozenset[s
     )
 
 
-def aged_out(listing: Listing, rows: Mapping[str, LeaseRow]) -> tuple[LeaseRow, ...]:
-    """Find the rows that are not at their end although the stream no longer has their shards: data may be lost."""
-    listed = {shard.shard_id for shard in listing.shards}
-    return tuple(row for key, row in sorted(rows.items()) if key not in listed and not row.has_ended)
-
-
 def has_hole(rows: Iterable[LeaseRow]) -> bool:
     """Tell whether some hash keys belong to no row that is still to be read; False where a row has no range."""
     ranges = [row.hash_range for row in rows if not row.has_ended]

@@ -24,7 +24,6 @@ _SWITCHES: Path = ("ownerSwitchesSinceCheckpoint",)
 _CHECKPOINT: Path = ("checkpoint",)
 _SUB: Path = ("checkpointSubSequenceNumber",)
 _CHILDREN: Path = ("childShardIds",)
-_THROUGHPUT: Path = ("throughputKBps",)
 _NATIVE: Path = ("native",)
 _PENDING: tuple[Path, ...] = (
     ("pendingCheckpoint",),
@@ -48,15 +47,11 @@ class Report:
 
     position: SequenceNumber | None = None
     """The newest finished prefix; one that is not beyond the stored checkpoint is not written."""
-    throughput_kbps: float | None = None
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     halted: Halt | None = None
-    """None: the shard does not stand still, and what the row says of a halt is removed."""
-    fault: str | None = None
-    """None: as for ``halted``."""
+    """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
-    start_ms: int | None = None
 
 
 def new_row(
@@ -225,9 +220,9 @@ def let_go(row: LeaseRow, *, owner: str) -> Write:
     )
 
 
-def delete_completed(row: LeaseRow) -> Write:
-    """Build the tests under which a completed row is deleted."""
-    return Write("delete", row.key, (Is(_COUNTER, row.counter), Is(_CHECKPOINT, SHARD_END)))
+def reset(row: LeaseRow) -> Write:
+    """Build the tests under which a row of an earlier stream is deleted."""
+    return Write("reset", row.key, (Is(_COUNTER, row.counter), Is(_native("stream"), row.native.stream)))
 
 
 def decide(write: Write, found: LeaseRow | None) -> Outcome:
@@ -285,13 +280,10 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
     held = _held(row, operation, owner=owner, token=token)
     progress, ended = _progress(row, report.position)
     said = {
-        _THROUGHPUT: report.throughput_kbps,
         _native("lag_ms"): report.lag_ms,
         _native("lag_at"): report.lag_at_ms,
         _native("halted"): None if report.halted is None else map_from_halt(report.halted),
-        _native("fault"): report.fault,
         _native("stream"): report.stream,
-        _native("start"): report.start_ms,
     }
     over = {_native("halted"): row.native.halted, _native("fault"): row.native.fault}
     return Write(
@@ -300,7 +292,7 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         tests=held.tests,
         set={_COUNTER: row.counter + 1, **progress}
         | {path: value for path, value in said.items() if value is not None},
-        remove=(*ended, *(path for path, was in over.items() if was is not None and said[path] is None)),
+        remove=(*ended, *(path for path, was in over.items() if was is not None and said.get(path) is None)),
         owner=owner,
         token=token,
     )

@@ -20,10 +20,6 @@ class Tenure:
     deadline_at: float
     """From then on nothing is handed over or written."""
 
-    def is_over(self, now_at: float) -> bool:
-        """Tell whether the deadline has passed."""
-        return now_at >= self.deadline_at
-
 
 def deadline(sent_at: float, failover_s: float, margin_s: float) -> float:
     """Until when a write that was sent at ``sent_at``, and acknowledged, lets the holder act.

@@ -299,7 +299,7 @@ class Coordinator(Actor):
         )
 
     def _open(self, row: LeaseRow, how: How, fault: str | None = None) -> None:
-        self._held[row.key] = Holding(self.clock.monotonic(), is_pull=how in (How.HANDOFF, How.AWAIT))
+        self._held[row.key] = Holding(self.clock.monotonic())
         self._shards.tell(OpenShard(row, how, self.ref, self._view.seen_at(row), fault))
 
     def _note_running(self, key: str, shard: Ref, lease: Ref) -> None:

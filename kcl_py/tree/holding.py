@@ -28,7 +28,6 @@ class Holding:
 
     opened_at: float
     phase: Phase = Phase.OPENING
-    is_pull: bool = False
     lease: Ref | None = None
 
 

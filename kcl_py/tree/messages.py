@@ -343,7 +343,6 @@ class CheckpointOutcome(StrEnum):
 
     STORED = "stored"
     LOST = "lost"
-    FAILED = "failed"
 
 
 @dataclass(slots=True)

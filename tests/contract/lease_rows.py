@@ -60,9 +60,7 @@ MINE: dict[str, Any] = {"owner": ME, "token": "t-me"}
 AT = SequenceNumber(1500, 3)
 MOVED: dict[str, Any] = {"checkpoint": "1500", "sub": 3, "switches": 0}
 GONE: dict[str, Any] = {"lag_ms": None, "lag_at_ms": None, "halted": None, "fault": None}
-REPORT = rules.Report(
-    position=AT, throughput_kbps=7.25, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), fault="f", start_ms=8
-)
+REPORT = rules.Report(position=AT, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), stream="flights:18")
 
 CASES = (
     _case(
@@ -99,8 +97,7 @@ CASES = (
         a_row(),
         rules.heartbeat(a_row(), **MINE, report=REPORT),
         counter=42,
-        throughput_kbps=7.25,
-        native={"lag_ms": 10, "lag_at_ms": 20, "halted": Halt("KeyError", "1501"), "fault": "f", "start_ms": 8},
+        native={"lag_ms": 10, "lag_at_ms": 20, "halted": Halt("KeyError", "1501"), "stream": "flights:18"},
         **MOVED,
     ),
     _case(

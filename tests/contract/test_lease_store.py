@@ -8,7 +8,7 @@ import pytest
 
 from kcl_py.errors import ConditionFailedError, RejectedError
 from kcl_py.leases import rules
-from kcl_py.leases.row import SHARD_END, LeaseRow, WorkerRow
+from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.store import Is, Write
 from kcl_py.records import SequenceNumber
 from tests.contract.conftest import Bench
@@ -168,28 +168,27 @@ async def test_child_is_refused_when_the_parent_is_not_as_tested(bench: Bench, c
     assert await bench.get(CHILD.key) == (stored(CHILD) if child_exists else None)
 
 
-async def test_delete_removes_a_completed_row(bench: Bench) -> None:
-    """A row at SHARD_END goes, if it is as seen."""
-    done = a_row(owner=None, checkpoint=SHARD_END)
-    await bench.put(stored(done))
-    await bench.store.delete(rules.delete_completed(done))
+async def test_delete_removes_a_row_of_an_earlier_stream(bench: Bench) -> None:
+    """It goes, if it is as seen."""
+    await bench.put(stored(a_row()))
+    await bench.store.delete(rules.reset(a_row()))
     assert await bench.store.read(KEY) is None
 
 
 async def test_delete_is_refused_when_one_test_fails(bench: Bench) -> None:
-    """A row that moved on, or is not at its end, stays."""
-    done = a_row(owner=None, checkpoint=SHARD_END)
-    for item in violations(rules.delete_completed(done), stored(done)).values():
+    """A row that moved on, or is another stream's, stays."""
+    reset = rules.reset(a_row())
+    for item in violations(reset, stored(a_row())).values():
         await bench.put(item)
         with pytest.raises(ConditionFailedError):
-            await bench.store.delete(rules.delete_completed(done))
+            await bench.store.delete(reset)
         assert await bench.get(KEY) == item
 
 
 async def test_delete_is_refused_when_the_row_is_missing(bench: Bench) -> None:
     """Deleting twice is not mistaken for deleting."""
     with pytest.raises(ConditionFailedError):
-        await bench.store.delete(rules.delete_completed(a_row(checkpoint=SHARD_END)))
+        await bench.store.delete(rules.reset(a_row()))
 
 
 async def test_read_returns_none_when_there_is_no_row(bench: Bench) -> None:

@@ -26,7 +26,7 @@ CALLS: dict[str, Callable[[LeaseStore], Awaitable[Any]]] = {
     "create": lambda store: store.create(a_row()),
     "create child": lambda store: store.create(a_row(), parent=rules.parent_is_mine(a_row(key="p"), **MINE)),
     "write": lambda store: store.write(rules.heartbeat(a_row(), **MINE)),
-    "delete": lambda store: store.delete(rules.delete_completed(a_row())),
+    "delete": lambda store: store.delete(rules.reset(a_row())),
     "workers": lambda store: store.workers(),
     "put worker": lambda store: store.put_worker(WorkerRow("w/0")),
     "delete worker": lambda store: store.delete_worker("w/0"),

@@ -135,8 +135,8 @@ async def test_errors_of_aws_become_ours() -> None:
     store = a_store(FakeTables())
     with pytest.raises(ThrottledError, match="cannot create on 'app/"):
         await store.create(a_row())
-    with pytest.raises(RejectedError, match="cannot delete on 'app/"):
-        await store.delete(rules.delete_completed(a_row()))
+    with pytest.raises(RejectedError, match="cannot reset on 'app/"):
+        await store.delete(rules.reset(a_row()))
     for call in (
         store.write(rules.heartbeat(a_row(), **MINE)),
         store.create(a_row(), parent=rules.parent_is_mine(a_row(), **MINE)),

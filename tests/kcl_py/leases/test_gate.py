@@ -36,12 +36,12 @@ async def test_gate_admits_by_priority_and_then_in_order_of_coming() -> None:
     """What would be lost by waiting goes first."""
     writes = Writes(Gate(2))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writes.run, "first", Priority.DELETE)
+        tasks.start_soon(writes.run, "first", Priority.START_HANDOFF)
         await settle()
-        for name in ("delete", "handoff", "take 1", "checkpoint", "complete", "transfer", "take 2"):
+        for name in ("handoff", "take 1", "checkpoint", "complete", "transfer", "take 2"):
             tasks.start_soon(writes.run, name, Priority[name.split()[0].upper().replace("HANDOFF", "START_HANDOFF")])
             await settle()
-        order = ["first", "transfer", "complete", "checkpoint", "take 1", "take 2", "handoff", "delete"]
+        order = ["first", "transfer", "complete", "checkpoint", "take 1", "take 2", "handoff"]
         for name in order:
             assert writes.begun[-1] == name
             await writes.end(name)

@@ -8,7 +8,6 @@ import pytest
 from kcl_py.leases.lineage import (
     HASH_KEYS,
     NewLease,
-    aged_out,
     blocking_parents,
     discover,
     has_hole,
@@ -174,13 +173,6 @@ def test_parent_whose_row_has_vanished_blocks_until_a_listing_began_without_it()
     rows = some_rows(a_listing("0 3=0 4=3+1 5=0"), s0="5", s4=TRIM_HORIZON, s5=TRIM_HORIZON)
     assert unjudged(rows, {"0", "3", "4", "5"}) == {"3"}
     assert unjudged(rows, {"0", "4", "5"}) == set()
-
-
-def test_row_whose_shard_aged_out_is_named() -> None:
-    """What may have been lost while nobody read is told once; finished rows lost nothing."""
-    listing = a_listing("7=6 8=6")
-    rows = some_rows(listing, s6=SHARD_END, s5="5", s7="5")
-    assert [row.key for row in aged_out(listing, rows)] == ["5"]
 
 
 @pytest.mark.parametrize(

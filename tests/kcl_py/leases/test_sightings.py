@@ -1,7 +1,7 @@
 """The two-read rule: what counts as expired."""
 
 from kcl_py.leases.sightings import Sightings
-from kcl_py.leases.tenure import Tenure, deadline
+from kcl_py.leases.tenure import deadline
 
 F = 10.0
 
@@ -52,7 +52,8 @@ def test_forgotten_key_begins_anew() -> None:
 
 
 def test_tenure_ends_before_others_may_call_the_row_expired() -> None:
-    """The deadline counts from the send time and keeps the margin."""
-    tenure = Tenure("w/0", "t", epoch=7, deadline_at=deadline(100.0, F, 1.0))
-    assert not tenure.is_over(108.9)
-    assert tenure.is_over(109.0)
+    """The deadline counts from the send time and keeps the margin, whoever saw the write at once."""
+    seen, deadline_at = Sightings(F), deadline(100.0, F, 1.0)
+    seen.has_expired("s", 5, begun_at=100.0, ended_at=100.0)
+    assert not seen.has_expired("s", 5, begun_at=deadline_at + 0.99, ended_at=deadline_at + 0.99)
+    assert seen.has_expired("s", 5, begun_at=deadline_at + 1.01, ended_at=deadline_at + 1.01)
