@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 
+from kcl_py.delivery.lag import Lag
 from kcl_py.records import Record, SequenceNumber
 
 _data = attrgetter("data")
@@ -20,7 +21,8 @@ class Cut:
 
     records: list[Record]
     size_bytes: int
-    lag_ms: int
+    lag: Lag
+    """When they were read."""
 
 
 def payload_bytes(records: list[Record]) -> int:
@@ -44,8 +46,12 @@ class Buffer:
     def __bool__(self) -> bool:
         return bool(self._cuts)
 
-    def add(self, records: list[Record], *, size_bytes: int, lag_ms: int) -> None:
-        self._cuts.append(Cut(records, size_bytes, lag_ms))
+    @property
+    def oldest(self) -> Cut | None:
+        return self._cuts[0] if self._cuts else None
+
+    def add(self, cut: Cut) -> None:
+        self._cuts.append(cut)
 
     def clear(self) -> int:
         """Drop everything; return how many bytes that were."""
@@ -63,5 +69,5 @@ class Buffer:
         if count >= len(first.records):
             return first
         size_bytes = sizes[count - 1]
-        self._cuts.appendleft(Cut(first.records[count:], max(first.size_bytes - size_bytes, 0), first.lag_ms))
-        return Cut(first.records[:count], size_bytes, first.lag_ms)
+        self._cuts.appendleft(Cut(first.records[count:], max(first.size_bytes - size_bytes, 0), first.lag))
+        return Cut(first.records[:count], size_bytes, first.lag)

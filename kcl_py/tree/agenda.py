@@ -66,10 +66,10 @@ class Agenda:
             if self.stop is not None or self.fault is not None:
                 return self._release(row, token, last)
         if (asked := self.checkpoints.asked()) is not None:
-            return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now_ms))
+            return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now, now_ms))
         if self.is_beat_due:
             due = self.checkpoints.due(now)
-            return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now_ms))
+            return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now, now_ms))
         return None
 
     def _last_said(self, now: float) -> Drained | None:
@@ -89,12 +89,13 @@ class Agenda:
             row, owner=self.owner, token=token, position=self._final(last), delivered=delivered, fault=self.fault
         )
 
-    def _report(self, row: LeaseRow, position: SequenceNumber | None, now_ms: int) -> Report:
+    def _report(self, row: LeaseRow, position: SequenceNumber | None, now: float, now_ms: int) -> Report:
         progress = self.checkpoints.progress
+        lag = progress.lag.by(now) if progress is not None and progress.lag is not None else None
         return Report(
             position=position,
-            lag_ms=progress.lag_ms if progress else None,
-            lag_at_ms=now_ms if progress else None,
+            lag_ms=lag.lag_ms if lag else None,
+            lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
         )

@@ -10,6 +10,7 @@ from enum import StrEnum
 import anyio
 
 from actors import Ref
+from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
 from kcl_py.leases.store import Scan
@@ -295,7 +296,8 @@ class Progress:
     prefix: SequenceNumber | None
     """End of the unbroken run of finished records."""
     delivered: SequenceNumber | None
-    lag_ms: int
+    lag: Lag | None
+    """None before the first reply."""
     records: int
     """Records finished since the ownership began."""
 

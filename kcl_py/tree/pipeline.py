@@ -8,7 +8,7 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 from collections.abc import Awaitable, Callable
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
-from kcl_py.delivery.buffer import Buffer, after
+from kcl_py.delivery.buffer import after
 from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook, OutOfTime, Raised, Returned, TryAgain
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
@@ -18,10 +18,10 @@ from kcl_py.processor import OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import ShardInfo
 from kcl_py.tree.checkpointer import ShardCheckpointer
+from kcl_py.tree.intake import Intake
 from kcl_py.tree.messages import (
     Abandon,
     CaughtUp,
-    CloseReading,
     Complete,
     Confirm,
     Confirmed,
@@ -30,11 +30,9 @@ from kcl_py.tree.messages import (
     EndSeen,
     FetchedBatch,
     Halted,
-    OpenReading,
     PipelineStarted,
     Progress,
     Resume,
-    Room,
     Start,
 )
 from kcl_py.tree.producer import Producer
@@ -59,7 +57,6 @@ class Pipeline(Supervisor):
         self._worker, self._shard_id = worker, shard_id
         self._log = worker.log.bind(shard_id=shard_id)
         self._account = worker.budget.account()
-        self._buffer = Buffer()
         self._ledger = Ledger()
         self._batch: Delivery | None = None
         self._children: tuple[ShardInfo, ...] | None = None
@@ -70,14 +67,13 @@ class Pipeline(Supervisor):
         self._limit: OwnedTask | None = None
         self._limit_at = float("inf")
         self._is_draining = self._is_held_back = False
-        self._reading = 0
-        self._lag_ms = 0
         self.state = "stopped"
 
     async def on_start(self) -> None:
-        self._producer = await self.start_child(
+        producer = await self.start_child(
             Child("producer", lambda: Producer(self._worker, self._shard_id, self.ref, self._account))
         )
+        self._intake = Intake(self._worker.config, self._account, producer)
 
     async def on_stop(self) -> None:
         self._account.close()
@@ -86,18 +82,16 @@ class Pipeline(Supervisor):
         match message:
             case Start():
                 self._begin(message)
-            case FetchedBatch(reading=reading) if reading == self._reading:
+            case FetchedBatch():
                 self._receive(message)
-            case EndSeen(children, reading) if reading == self._reading:
+            case EndSeen() | CaughtUp() if not self._intake.is_current(message):
+                pass
+            case EndSeen(children):
                 self._children = children
                 self._hand_over()
-            case CaughtUp(lag_ms, reading) if reading == self._reading:
-                self._lag_ms = lag_ms
+            case CaughtUp():
+                self._intake.note_caught_up(message, self.clock.monotonic())
                 self._tell_progress()
-            case FetchedBatch(size_bytes=size_bytes):  # of a reading that has been closed meanwhile
-                self._account.give_back(size_bytes)
-            case EndSeen() | CaughtUp():
-                pass  # likewise
             case Returned():
                 self._return()
             case Raised(error):
@@ -132,7 +126,6 @@ class Pipeline(Supervisor):
 
     def _open_ledger(self, prefix: SequenceNumber | None) -> None:
         self._ledger, self._unfinished = Ledger(prefix), 0
-        self._received = prefix
         self._checkpointer = ShardCheckpointer(
             self._shard_id,
             ledger=self._ledger,
@@ -153,32 +146,26 @@ class Pipeline(Supervisor):
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=str(self._ledger.prefix or self._row.checkpoint))
         self.state = "running"
-        fetch, ahead = self._worker.config.fetch, self._worker.config.delivery.max_ahead
-        self._reading += 1
         position = start_position(self._ledger.prefix, self._row)
-        self._producer.tell(OpenReading(position, self._reading, self._shard.epoch))
-        self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
+        self._intake.open(position, self._ledger.prefix, epoch=self._shard.epoch)
 
     def _receive(self, fetched: FetchedBatch) -> None:
-        self._lag_ms = fetched.lag_ms
-        records = after(fetched.records, self._received)
-        repeated = len(fetched.records) - len(records)
-        if records:
-            self._received = records[-1].position
-            self._buffer.add(records, size_bytes=fetched.size_bytes, lag_ms=fetched.lag_ms)
-        if repeated:
-            self._free(repeated, 0 if records else fetched.size_bytes)
+        has_records = self._batch is not None or bool(self._intake)
+        if not self._intake.receive(fetched, self.clock.monotonic()):
+            return
         self._hand_over()
+        if not has_records:
+            self._tell_progress()  # from now on the shard is behind, until they are finished
 
     def _hand_over(self) -> None:
         """Start the next hook, if no batch is in hand, be it running or waiting, and the fence allows it."""
         if self.state != "running" or self._batch is not None:
             return
-        if not self._buffer and self._children is None:
+        if not self._intake and self._children is None:
             return
         if not self._is_allowed():
             return
-        if self._buffer:
+        if self._intake:
             self._next_batch()
         else:
             self.state = "ending"
@@ -201,8 +188,7 @@ class Pipeline(Supervisor):
             self._hand_over()
 
     def _next_batch(self) -> None:
-        limits = self._worker.config.delivery.batch
-        cut = self._buffer.take(max_records=limits.max_records, max_bytes=limits.max_bytes)
+        cut = self._intake.take()
         entry = self._ledger.open(cut.records[0].position, cut.records[-1].position, len(cut.records))
         self._batch = Delivery(cut, entry)
         if self._is_first:
@@ -219,24 +205,20 @@ class Pipeline(Supervisor):
         records = after(cut.records, self._ledger.prefix) if redelivery else cut.records
         if not records:
             return  # the processor has checkpointed all of it before it failed
-        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, cut.lag_ms, redelivery)
+        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, cut.lag.lag_ms, redelivery)
         await self._processor.process_records(batch, self._checkpointer)
 
     def _finish(self) -> None:
         assert self._batch is not None
         batch, self._batch = self._batch, None
         self._ledger.finish(batch.entry)
-        self._free(len(batch.cut.records), batch.cut.size_bytes)
+        self._intake.finish()
         self._tell_progress()
         self._hand_over()
 
-    def _free(self, records: int, size_bytes: int) -> None:
-        self._account.give_back(size_bytes)
-        self._producer.tell(Room(records, size_bytes))
-
     def _tell_progress(self) -> None:
-        lag_ms = self._lag_ms if not self._buffer else max(self._lag_ms, 1)
-        self._lease.tell(Progress(self._ledger.prefix, self._ledger.delivered, lag_ms, self._ledger.finished_records))
+        ledger = self._ledger
+        self._lease.tell(Progress(ledger.prefix, ledger.delivered, self._intake.lag(), ledger.finished_records))
 
     async def _end(self) -> None:
         assert self._processor is not None
@@ -296,7 +278,8 @@ class Pipeline(Supervisor):
         )
         self._lease.tell(Halted(Halt(hook.last_failure[:TEXT_CHARACTERS], at)))
         self._batch = None  # it comes again with another ownership
-        self._account.reset()
+        self._intake.drop()
+        self._tell_progress()
 
     def _drain(self, drain: Drain) -> None:
         if self.state in ("ended", "drained"):
@@ -317,9 +300,7 @@ class Pipeline(Supervisor):
             self._limit = self.send_after(max(until_at - self.clock.monotonic(), 0), OutOfTime())
 
     def _stop_reading(self) -> None:
-        self._producer.tell(CloseReading())
-        self._reading += 1
-        self._account.give_back(self._buffer.clear())
+        self._intake.close()
         if self.state != "ending":
             self.state = "draining"
 
@@ -383,7 +364,7 @@ class Pipeline(Supervisor):
 
     def _resume(self) -> None:
         """Begin again after a drain that was called off, from the finished prefix and with a new processor."""
-        self._account.reset()
+        self._intake.drop()
         self._batch = self._children = self._processor = None
         self._is_draining = False
         self._open_ledger(self._ledger.prefix)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from kcl_py.delivery.ahead import Ahead
-from kcl_py.delivery.buffer import Buffer, after, payload_bytes
+from kcl_py.delivery.buffer import Buffer, Cut, after, payload_bytes
+from kcl_py.delivery.lag import Lag
 from kcl_py.records import Record, SequenceNumber
 
 
@@ -31,7 +32,7 @@ def test_batches_hold_every_record_once_in_order_within_both_limits(
     for sizes in fetches:
         fetched = records(*sizes, first=len(put) + 1)
         put += fetched
-        buffer.add(fetched, size_bytes=payload_bytes(fetched), lag_ms=0)
+        buffer.add(Cut(fetched, payload_bytes(fetched), Lag(0, 0.0)))
     taken, taken_bytes = list[Record](), 0
     while buffer:
         cut = buffer.take(max_records=max_records, max_bytes=max_bytes)
@@ -46,8 +47,8 @@ def test_batches_hold_every_record_once_in_order_within_both_limits(
 def test_clear_tells_how_many_bytes_it_dropped() -> None:
     """What was booked for them is given back by this number."""
     buffer = Buffer()
-    buffer.add(records(5, 5), size_bytes=10, lag_ms=0)
-    buffer.add(records(7, first=3), size_bytes=7, lag_ms=0)
+    buffer.add(Cut(records(5, 5), 10, Lag(0, 0.0)))
+    buffer.add(Cut(records(7, first=3), 7, Lag(0, 0.0)))
     buffer.take(max_records=1, max_bytes=100)
     assert buffer.clear() == 12
     assert not buffer

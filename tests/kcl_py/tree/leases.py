@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from actors import Ref
+from kcl_py.delivery.lag import Lag
 from kcl_py.leases import rules
 from kcl_py.leases.items import item_from_row
 from kcl_py.leases.row import LeaseRow, Native
@@ -62,7 +63,7 @@ class PlayedLease:
     def progress(self, prefix: int) -> None:
         """Tell what the Pipeline has finished."""
         at = SequenceNumber(prefix)
-        self.ref.tell(Progress(at, at, 0, prefix))
+        self.ref.tell(Progress(at, at, Lag(0, self.stage.clock.monotonic()), prefix))
 
     async def drains(self, prefix: int | None = None, *, delivered: int | None = None, unfinished: int = 0) -> Drain:
         """Wait for the order to drain, and say that it is done."""

@@ -109,17 +109,6 @@ async def test_lease_renews_each_heartbeat_with_jitter_and_stores_progress_with_
 
 
 @simulated
-async def test_lease_says_how_far_the_shard_is_behind_with_its_heartbeat() -> None:
-    """The row tells the lag, for whoever looks at the table."""
-    async with a_lease(FREE) as played:
-        await played.held()
-        played.progress(5)
-        await asyncio.sleep(2)
-        assert played.row.native.lag_ms == 0
-        assert played.row.native.lag_at_ms is not None
-
-
-@simulated
 async def test_lease_announces_a_processor_that_has_initialised() -> None:
     """The Coordinator takes more only once a processor is known to start here."""
     async with a_lease(FREE) as played:

@@ -1,0 +1,100 @@
+"""What a Pipeline has received from its Producer and not finished: the reading, the buffer and their bytes.
+
+Never hands anything over, and never waits. Instants are monotonic seconds.
+"""
+
+from actors import Ref
+from kcl_py.config import Config
+from kcl_py.delivery.budget import Account
+from kcl_py.delivery.buffer import Buffer, Cut, after
+from kcl_py.delivery.lag import Lag
+from kcl_py.records import SequenceNumber
+from kcl_py.sources.source import Position
+from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
+
+
+class Intake:
+    """The incoming side of one shard.
+
+    Args:
+        config: how much may be read ahead, and how it is cut into batches.
+        account: the bytes that this shard holds.
+        producer: reads when told that there is room.
+    """
+
+    def __init__(self, config: Config, account: Account, producer: Ref) -> None:
+        self._config, self._account, self._producer = config, account, producer
+        self._buffer = Buffer()
+        self._reading = 0
+        self._received: SequenceNumber | None = None
+        self._in_hand: Cut | None = None
+        self._last: Lag | None = None
+
+    def __bool__(self) -> bool:
+        """Whether a batch can be taken."""
+        return bool(self._buffer)
+
+    def open(self, position: Position, received: SequenceNumber | None, *, epoch: int) -> None:
+        """Begin to read at ``position``; what is at or before ``received`` is dropped."""
+        self._reading += 1
+        self._received = received
+        self._producer.tell(OpenReading(position, self._reading, epoch))
+        fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
+        self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
+
+    def close(self) -> None:
+        """Stop reading and forget what was read; what is in hand stays."""
+        self._producer.tell(CloseReading())
+        self._reading += 1
+        self._account.give_back(self._buffer.clear())
+
+    def is_current(self, message: FetchedBatch | CaughtUp | EndSeen) -> bool:
+        """Whether a message is of the reading that is open, rather than of one that has been closed."""
+        return message.reading == self._reading
+
+    def receive(self, fetched: FetchedBatch, now: float) -> bool:
+        """Take in records, each of them once; False if they are of a reading that has been closed."""
+        if not self.is_current(fetched):
+            self._account.give_back(fetched.size_bytes)
+            return False
+        self._last = Lag(fetched.lag_ms, now)
+        records = after(fetched.records, self._received)
+        repeated = len(fetched.records) - len(records)
+        if records:
+            self._received = records[-1].position
+            self._buffer.add(Cut(records, fetched.size_bytes, self._last))
+        if repeated:
+            self._free(repeated, 0 if records else fetched.size_bytes)
+        return True
+
+    def note_caught_up(self, caught_up: CaughtUp, now: float) -> None:
+        """Note that a reply held no records."""
+        self._last = Lag(caught_up.lag_ms, now)
+
+    def take(self) -> Cut:
+        """Take out the next batch."""
+        limits = self._config.delivery.batch
+        self._in_hand = self._buffer.take(max_records=limits.max_records, max_bytes=limits.max_bytes)
+        return self._in_hand
+
+    def finish(self) -> None:
+        """The batch in hand is finished: there is room for as much again."""
+        assert self._in_hand is not None
+        cut, self._in_hand = self._in_hand, None
+        self._free(len(cut.records), cut.size_bytes)
+
+    def drop(self) -> None:
+        """Forget also what is in hand; it is as far behind as it was."""
+        self._last, self._in_hand = self.lag(), None
+        self._account.reset()
+
+    def lag(self) -> Lag | None:
+        """How far the oldest record that is not finished is behind, or, without one, what the last reply said."""
+        oldest = self._in_hand or self._buffer.oldest
+        if oldest is None:
+            return self._last
+        return Lag(max(oldest.lag.lag_ms, 1), oldest.lag.at, is_growing=True)
+
+    def _free(self, records: int, size_bytes: int) -> None:
+        self._account.give_back(size_bytes)
+        self._producer.tell(Room(records, size_bytes))
