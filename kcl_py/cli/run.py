@@ -55,7 +55,11 @@ def run_command(file: Path) -> int:
         from kcl_py.tree.stream import Stream
 
         runner = asyncio.Runner()
-        code = runner.run(work(partial(Stream, config, processor=processor), config, signals))
+        try:
+            code = runner.run(work(partial(Stream, config, processor=processor), config, signals))
+        except KeyboardInterrupt:  # not of a signal: those are handled
+            print_error(_interrupted(config))
+            return WORKER_FAILED
         leave_behind(runner, code)
         return code
 
@@ -101,6 +105,13 @@ async def work(opening: Opening, config: Config, signals: Signals) -> int:
         return 0
     print_error(_leftovers(outcome, config))
     return UNFINISHED
+
+
+def _interrupted(config: Config) -> str:
+    return (
+        f"cannot go on with stream {config.stream_name!r}: expected hooks to return or to raise an Exception, "
+        "found KeyboardInterrupt raised in one; the leases expire, and records since the last checkpoints will come again"
+    )
 
 
 def _leftovers(outcome: Outcome, config: Config) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.ledger import Range
+from kcl_py.errors import ProcessorError
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Redelivery
 
@@ -38,7 +39,13 @@ class Hook:
         """Make one attempt's coroutine function, named as users know it, for whoever reports on its task."""
 
         async def attempt() -> None:
-            await self.call()
+            try:
+                await self.call()
+            except SystemExit as error:  # of the user's code: no hook ends the process, with its leases left behind
+                raise ProcessorError(
+                    f"cannot exit from {attempt.__qualname__}: expected it to return or to raise an Exception, "
+                    f"found {error!r}; to stop the worker, send it SIGTERM or call Stream.stop"
+                ) from error
 
         attempt.__qualname__ = f"{processor.__qualname__}.{self.name}"
         return attempt

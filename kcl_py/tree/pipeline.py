@@ -330,7 +330,7 @@ class Pipeline(Supervisor):
         async def contained() -> None:
             try:
                 await call(processor)
-            except Exception as error:  # the last hook cannot change what happens next
+            except (Exception, SystemExit) as error:  # the last hook cannot change what happens next
                 self._log.error("kcl_py.processor.failed", hook=name, error=brief(error))
 
         self._call(name, contained, self._say_drained)

@@ -53,6 +53,13 @@ class Stubborn(Recorder):
                 await anyio.sleep_forever()
 
 
+class Interrupting(Recorder):
+    """Ends the program, or so it believes."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        raise KeyboardInterrupt
+
+
 class Picky(Recorder):
     """Raises instead of taking a batch with the poison."""
 

@@ -90,3 +90,14 @@ def test_processor_that_never_returns_costs_the_grace_and_exit_4(fleet: Fleet, p
     fleet.start()
     fleet.until_delivered(30)
     assert twice(fleet.deliveries()) == set(range(10))
+
+
+def test_interrupt_raised_by_a_processor_ends_the_worker_with_one_line(fleet: Fleet) -> None:
+    """It ends as a crash does: the lease expires, the records come again, and the line says so."""
+    fleet.create(1)
+    fleet.put(10)
+    worker = fleet.start("Interrupting")
+    assert worker.wait() == 1
+    assert "KeyboardInterrupt" in the_error(worker.err.lines)
+    fleet.start()
+    fleet.until_delivered(10)

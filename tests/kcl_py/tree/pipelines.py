@@ -61,7 +61,7 @@ class Failing:
     """Work that raises on its first calls, and then works."""
 
     failures: int
-    error: Exception = field(default_factory=lambda: ValueError("no such user"))
+    error: BaseException = field(default_factory=lambda: ValueError("no such user"))
 
     async def __call__(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
         if self.failures > 0:

@@ -322,3 +322,16 @@ async def test_pipeline_calls_shard_ended_once_per_attempt_and_halts_when_it_kee
         assert len(calls) == 2
         assert not played.lease.of(Complete)
         assert not played.lease.of(Drained)
+
+
+@simulated
+async def test_exit_from_a_hook_is_a_failure_like_any_other(log: LogCapture) -> None:
+    """``sys.exit`` in user code must not take the worker down with all its leases; it is tried again, and named."""
+    source = ScriptedSource(some_records(1))
+    exiting = Failing(1, SystemExit(7))
+    async with a_pipeline(source=source, work=exiting) as played:
+        played.begin()
+        await handed_over(played, batches=2)
+        [failed] = [entry for entry in log.entries if entry["event"] == "kcl_py.batch.failed"]
+        assert failed["error"].startswith("ProcessorError: cannot exit from ")
+        assert "SystemExit(7)" in failed["error"]

@@ -220,13 +220,16 @@ async def test_abandon_of_a_drained_pipeline_is_answered_without_another_hook() 
 
 
 @pytest.mark.parametrize(("end", "hook"), [(Drain(Why.STOP, LATER), "shutdown_requested"), (Abandon(), "lease_lost")])
+@pytest.mark.parametrize("error", [OSError("no disk"), SystemExit("no disk")])
 @simulated
-async def test_last_hook_that_raises_is_logged_and_changes_nothing(end: object, hook: str, log: LogCapture) -> None:
+async def test_last_hook_that_raises_is_logged_and_changes_nothing(
+    end: object, hook: str, error: BaseException, log: LogCapture
+) -> None:
     """An error of ``shutdown_requested`` or ``lease_lost`` neither keeps the lease nor fails the shard."""
     async with a_pipeline(some_records(1)) as played:
 
         async def failing(self: Any, *arguments: Any) -> None:
-            raise OSError("no disk")
+            raise error
 
         replace_hook(played, hook, failing)
         await begun(played)
@@ -234,7 +237,7 @@ async def test_last_hook_that_raises_is_logged_and_changes_nothing(end: object, 
         played.ref.tell(end)
         assert await played.lease.hears(Drained) == Drained(SequenceNumber(1), SequenceNumber(1), 0)
         [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.processor.failed"]
-        assert (entry["hook"], entry["error"]) == (hook, "OSError: no disk")
+        assert (entry["hook"], entry["error"]) == (hook, f"{type(error).__name__}: no disk")
 
 
 @simulated
