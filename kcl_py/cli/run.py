@@ -110,7 +110,7 @@ async def work(opening: Opening, config: Config, signals: Signals) -> int:
 def _interrupted(config: Config) -> str:
     return (
         f"cannot go on with stream {config.stream_name!r}: expected hooks to return or to raise an Exception, "
-        "found KeyboardInterrupt raised in one; the leases expire, and records since the last checkpoints will come again"
+        "found KeyboardInterrupt raised in one; the leases expire, and records since the checkpoints will come again"
     )
 
 

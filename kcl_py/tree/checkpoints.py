@@ -17,7 +17,13 @@ class Checkpoints:
         self._stored: SequenceNumber | None = None
         self._stored_at = float("-inf")
         self._stored_records = 0
+        self._offered: Progress | None = None
         self.progress: Progress | None = None
+
+    @property
+    def unstored(self) -> int:
+        """Records that are finished and will come again if nothing more is stored."""
+        return 0 if self.progress is None else self.progress.records - self._stored_records
 
     def is_pressing(self, now: float) -> bool:
         """Whether progress is to be stored now, without waiting for the next heartbeat."""
@@ -32,6 +38,7 @@ class Checkpoints:
             return None
         if self._is_early(now) and not self._are_many(self.progress):
             return None
+        self._offered = self.progress
         return self.progress.prefix
 
     def final(self, prefix: SequenceNumber | None) -> SequenceNumber | None:
@@ -47,6 +54,7 @@ class Checkpoints:
 
     def asked(self) -> SequenceNumber | None:
         """The newest position that the processor waits for."""
+        self._offered = self.progress
         return max((each.position for each in self._asked), default=None)
 
     def note_stored(self, position: SequenceNumber | None, now: float) -> bool:
@@ -54,8 +62,9 @@ class Checkpoints:
         if position is None or position == self._stored:
             return False
         self._stored, self._stored_at = position, now
-        if self.progress is not None:
-            self._stored_records = self.progress.records
+        offered = self._offered
+        if offered is not None and offered.prefix is not None and offered.prefix <= position:
+            self._stored_records = offered.records
         for each in self._asked:
             if each.position <= position:
                 each.answer.resolve(CheckpointOutcome.STORED)

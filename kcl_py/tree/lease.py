@@ -318,7 +318,7 @@ class Lease(Actor):
 
     def _note_drained(self, drained: Drained) -> None:
         if self.state == "lost":
-            self._give_up(self._row, drained.unfinished)
+            self._give_up(self._row, drained.unfinished + self._checkpoints.unstored)
         else:
             self._agenda.drained = drained
 
@@ -371,7 +371,7 @@ class Lease(Actor):
         self._checkpoints.refuse()
         self.state = "lost"
         if self._agenda.fault is not None or self._agenda.drained is not None:
-            self._give_up(self._row, self._agenda.unfinished)
+            self._give_up(self._row, self._agenda.unfinished + self._checkpoints.unstored)
         else:
             self._pipeline.tell(Abandon())
 

@@ -111,7 +111,7 @@ class Stopped:
 
     arrived: anyio.Event = field(default_factory=anyio.Event)
     unfinished: int = 0
-    """Records that were in processors' hands when the grace ended, and will come again."""
+    """Records that will come again, of all Shards that ended during the stop."""
     has_let_go: bool = True
     """Whether it is sure that no lease names this worker; else they expire."""
 
@@ -168,6 +168,7 @@ class GaveUp:
     row: LeaseRow | None
     """As last known."""
     unfinished: int = 0
+    """Records that will come again."""
 
 
 # --- Coordinator → Lease -----------------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ class Outcome:
     """How a worker ended."""
 
     unfinished: int
-    """Records that were in processors' hands when the grace ended; they will come again."""
+    """Records that will come again: in processors' hands when the grace ended, or finished and not stored when a
+    lease was lost during the stop."""
     has_let_go: bool = True
     """False if the lease table did not answer: leases end by expiry, and records since the checkpoints come again."""
 

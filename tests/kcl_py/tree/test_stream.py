@@ -162,6 +162,27 @@ async def test_unfinished_records_come_again_elsewhere() -> None:
 
 
 @simulated
+async def test_stop_counts_what_comes_again_of_a_lease_that_was_lost_meanwhile() -> None:
+    """All was finished but not stored, and the worker stood still until another one took over: it is no clean end."""
+    fleet = Fleet(shards=1)
+    member = fleet.start("A")
+    fleet.put(5)
+    await fleet.delivered()
+    await asyncio.sleep(3)
+    fleet.put(7)
+    await fleet.delivered()  # sooner than the next heartbeat
+    member.pause(for_s=3 * FAILOVER_S)
+    before = len(fleet.diary.handovers)
+    fleet.start("B")
+    await fleet.until(lambda: len(fleet.diary.handovers) > before)
+    outcome = await member.stop()
+    again = sum(len(handover.records) for handover in fleet.diary.handovers[before:])
+    assert (outcome.unfinished, again) == (7, 7)
+    assert not outcome.is_clean
+    await fleet.stopped()
+
+
+@simulated
 async def test_leaving_the_block_by_a_cancellation_still_drains_and_releases() -> None:
     """B083: final checkpoint and release run although the task around them is cancelled."""
     fleet = Fleet(shards=2)
