@@ -25,11 +25,6 @@ class Cut:
     """When they were read."""
 
 
-def payload_bytes(records: list[Record]) -> int:
-    """Add up the payloads."""
-    return sum(map(len, map(_data, records)))
-
-
 def after(records: list[Record], position: SequenceNumber | None) -> list[Record]:
     """Leave out the records at or before ``position``; they are in order."""
     if position is None or records[0].position > position:

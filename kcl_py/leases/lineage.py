@@ -144,7 +144,7 @@ class _Survey:
     """The state of each listed shard, parents before children."""
 
     def __init__(self, listing: Listing, rows: Mapping[str, LeaseRow], start: Position) -> None:
-        self._rows, self._start = rows, start
+        self._rows = rows
         self._shards = {shard.shard_id: shard for shard in listing.shards}
         self._gone = [row for key, row in rows.items() if key not in self._shards]
         self._has_old = start.kind is not PositionKind.LATEST or _begun_ms(rows) is not None
