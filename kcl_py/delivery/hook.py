@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kcl_py.delivery.buffer import Cut
-from kcl_py.delivery.ledger import Range
+from kcl_py.delivery.buffer import Cut, after
+from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.errors import ProcessorError
 from kcl_py.processor import RecordProcessor
-from kcl_py.records import Redelivery
+from kcl_py.records import Record, Redelivery
 
 LAST_HOOKS = ("shutdown_requested", "lease_lost")
 """The hooks that end an ownership before its shard has ended: called once, whatever the fence says."""
@@ -19,6 +19,14 @@ class Delivery:
 
     cut: Cut
     entry: Range
+
+    def left(self, ledger: Ledger) -> list[Record]:
+        """What is not finished: all of it, unless the processor has checkpointed a part."""
+        return after(self.cut.records, ledger.prefix)
+
+    def place(self, ledger: Ledger) -> str:
+        """The sequence number of the first record that is not finished; of the last record if all are."""
+        return (self.left(ledger) or self.cut.records[-1:])[0].sequence_number
 
 
 @dataclass(slots=True)

@@ -44,9 +44,16 @@ class Agenda:
         """Whether the drain has lost its reason: the handoff was called off and the worker does not stop."""
         return self.drained is not None and not row.in_handoff and self.stop is None
 
-    def begin_again(self) -> None:
-        """Forget the drain, and why the shard stood still before it: its Pipeline goes on."""
+    def begin_again(self, row: LeaseRow) -> SequenceNumber | None:
+        """Forget the drain, and why the shard stood still before it; return the position after which it goes on.
+
+        That is what would have been stored: records of which the processor has not said that they are finished come
+        again, to a new one.
+        """
+        position = self._final(self.drained) or row.position
         self.is_draining, self.drained, self.halt = False, None, None
+        self.checkpoints.begin(row.position)
+        return position
 
     def is_out_of_time(self, now: float) -> bool:
         """Whether the worker stops and its grace has ended."""

@@ -20,6 +20,11 @@ class Checkpoints:
         self._offered: Progress | None = None
         self.progress: Progress | None = None
 
+    def begin(self, stored: SequenceNumber | None) -> None:
+        """Begin to count, at the position that the row holds."""
+        self._stored, self._stored_records = stored, 0
+        self.progress = self._offered = None
+
     @property
     def unstored(self) -> int:
         """Records that are finished and will come again if nothing more is stored."""

@@ -207,6 +207,7 @@ class Lease(Actor):
         self._log = self._log.bind(epoch=epoch)
         self._log.info("kcl_py.lease.taken", why=self._how.value, previous=self._previous)
         self.state = "held"
+        self._checkpoints.begin(self._row.position)
         self._arm_beat()
         self._arm_deadline()
         self._coordinator.tell(Acquired(self._row))
@@ -325,9 +326,8 @@ class Lease(Actor):
     def _resume_when_confirmed(self) -> None:
         """The handoff was called off: go on, once a heartbeat sent since then has been acknowledged."""
         if self._fence.confirmed_at >= self._resume_from:
-            self._agenda.begin_again()
             self.state = "held"
-            self._pipeline.tell(Resume())
+            self._pipeline.tell(Resume(self._agenda.begin_again(self._row)))
         else:
             self._agenda.is_beat_due = True
 

@@ -221,7 +221,9 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The drain is off: go on from the finished prefix."""
+    """The drain is off: go on after this position."""
+
+    position: SequenceNumber | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 from collections.abc import Awaitable, Callable
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
-from kcl_py.delivery.buffer import after
 from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook, OutOfTime, Raised, Returned, TryAgain
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
@@ -104,8 +103,8 @@ class Pipeline(Supervisor):
                 self._go_on()
             case Drain():
                 self._drain(message)
-            case Resume():
-                self._resume()
+            case Resume(position):
+                self._resume(position)
             case OutOfTime():
                 self._run_out_of_time()
             case Abandon():
@@ -201,11 +200,10 @@ class Pipeline(Supervisor):
         assert self._batch is not None
         assert self._processor is not None
         assert self._hook is not None
-        cut, redelivery = self._batch.cut, self._hook.redelivery
-        records = after(cut.records, self._ledger.prefix) if redelivery else cut.records
+        records, lag_ms = self._batch.left(self._ledger), self._batch.cut.lag.lag_ms
         if not records:
             return  # the processor has checkpointed all of it before it failed
-        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, cut.lag.lag_ms, redelivery)
+        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, lag_ms, self._hook.redelivery)
         await self._processor.process_records(batch, self._checkpointer)
 
     def _finish(self) -> None:
@@ -252,7 +250,8 @@ class Pipeline(Supervisor):
         hook, delivery = self._hook, self._worker.config.delivery
         hook.last_failure = brief(error)
         is_final = hook.attempt > delivery.retries or self._is_draining
-        pause_s = None if is_final else backoff_s(hook.attempt, delivery.backoff_s, delivery.backoff_max_s)
+        longest_s = backoff_s(hook.attempt, delivery.backoff_s, delivery.backoff_max_s)
+        pause_s = None if is_final else round(self._worker.ids.jitter(longest_s / 2, longest_s), 3)
         self._log.warning(
             "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
         )
@@ -263,12 +262,14 @@ class Pipeline(Supervisor):
             self._halt(hook)
         else:
             hook.attempt += 1
-            self._pause = self.send_after(self._worker.ids.jitter(pause_s / 2, pause_s), TryAgain())
+            self._pause = self.send_after(pause_s, TryAgain())
 
     def _halt(self, hook: Hook) -> None:
         self._stop_reading()
         self.state = "halted"
-        at = self._batch.cut.records[0].sequence_number if self._batch is not None else self._row.checkpoint
+        at = str(self._ledger.prefix or self._row.checkpoint)
+        if self._batch is not None:
+            at = self._batch.place(self._ledger)
         self._log.error(
             "kcl_py.shard.halted",
             error=hook.last_failure,
@@ -349,6 +350,8 @@ class Pipeline(Supervisor):
         elif self._hook is None or self._hook.name not in LAST_HOOKS:
             self._stop_reading()
             self._say_farewell()
+        elif self._hook.name == "shutdown_requested":
+            self._run_out_of_time()
 
     def _say_drained(self) -> None:
         self._end_tasks()
@@ -362,11 +365,12 @@ class Pipeline(Supervisor):
         self._running = self._pause = self._limit = None
         self._limit_at = float("inf")
 
-    def _resume(self) -> None:
-        """Begin again after a drain that was called off, from the finished prefix and with a new processor."""
+    def _resume(self, position: SequenceNumber | None) -> None:
+        """Begin again after a drain that was called off, with a new processor."""
         self._intake.drop()
         self._batch = self._children = self._processor = None
         self._is_draining = False
-        self._open_ledger(self._ledger.prefix)
+        self._open_ledger(position)
+        self._tell_progress()
         self.state = "initializing"
         self._call("initialize", self._initialize, self._started)

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from structlog.testing import LogCapture
 
 from kcl_py import CheckpointFailedError, KclError, LeaseLostError, PositionError
 from kcl_py.leases.items import item_from_row
-from kcl_py.leases.row import LeaseRow, Native
+from kcl_py.leases.row import Halt, LeaseRow, Native
 from kcl_py.leases.view import How
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from kcl_py.tree.messages import Acquired, GaveUp, OpenShard, Release
 from kcl_py.tree.shard import Shard
 from tests.kcl_py.tree.diary import Work
-from tests.kcl_py.tree.leases import FREE, TENURE_S
+from tests.kcl_py.tree.leases import FREE, TENURE_S, a_lease
 from tests.kcl_py.tree.stage import OTHER, SHARD, Neighbour, ScriptedSource, Stage, a_stage, some_records, until
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -291,3 +292,31 @@ async def test_finished_records_are_stored_no_more_often_than_asked_for() -> Non
             await asyncio.sleep(0.01)
             stored.add(played.row.checkpoint)
         assert 2 <= len(stored - {"TRIM_HORIZON"}) <= 3
+
+
+@pytest.mark.parametrize(("checkpointed", "position"), [(1, "2"), (3, "3")])
+@simulated
+async def test_halt_names_the_first_record_that_is_not_finished(checkpointed: int, position: str) -> None:
+    """One that has checkpointed a part of its batch stands after that part; at the last record if it was all."""
+
+    async def part(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await checkpointer.checkpoint(batch.records[checkpointed - 1])
+        raise ValueError
+
+    async with a_shard(some_records(3), work=part, delivery={"retries": 0}) as played:
+        await until(lambda: played.row.native.halted)
+        assert played.row.native.halted == Halt("ValueError", position)
+        assert played.row.checkpoint == str(checkpointed)
+
+
+@simulated
+async def test_checkpoint_that_was_there_before_is_no_news(log: LogCapture) -> None:
+    """``kcl_py.checkpoint.stored`` tells of positions that moved, not of a lease that was taken."""
+    async with a_lease(replace(FREE, checkpoint="5")) as played:
+        await played.held()
+        await asyncio.sleep(5)
+        played.progress(7)
+        await until(lambda: played.row.checkpoint == "7")
+        await asyncio.sleep(1)
+        stored = [entry["position"] for entry in log.entries if entry["event"] == "kcl_py.checkpoint.stored"]
+        assert stored == ["7"]

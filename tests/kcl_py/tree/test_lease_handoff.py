@@ -116,6 +116,21 @@ async def test_holder_calls_the_handoff_off_when_the_receiver_has_died_and_goes_
         assert not played.coordinator.of(GaveUp)
 
 
+@pytest.mark.parametrize(("mode", "position"), [("auto", 8), ("manual", 5)])
+@simulated
+async def test_shard_goes_on_from_what_counts_as_finished_when_the_handoff_is_called_off(
+    mode: str, position: int
+) -> None:
+    """In manual mode only what was checkpointed does: the records after it come again, to the new processor."""
+    async with a_lease(replace(FREE, checkpoint="5"), checkpoint={"mode": mode}) as played:
+        await asked(played)
+        await played.pipeline.hears(Drain)
+        played.ref.tell(MemberGone(OTHER))
+        await until(lambda: not played.row.in_handoff, within_s=0.1)
+        played.ref.tell(Drained(SequenceNumber(8), SequenceNumber(8), 0))
+        assert await played.pipeline.hears(Resume) == Resume(SequenceNumber(position))
+
+
 @simulated
 async def test_holder_hands_over_to_a_receiver_that_was_taken_for_dead_and_asks_again() -> None:
     """One that had only stood still is alive: its new request is served, not called off for ever."""

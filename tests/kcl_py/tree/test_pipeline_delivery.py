@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from structlog.testing import LogCapture
 
 from kcl_py.leases.row import Halt, LeaseRow
@@ -141,8 +142,9 @@ async def test_pipeline_repeats_a_failed_batch_with_backoff_and_says_why(log: Lo
         assert all(
             longest / 2 <= pause <= longest + 0.1 for pause, longest in zip(pauses, (1.0, 2.0, 3.0), strict=True)
         )
-        failed = [entry for entry in log.entries if entry["event"] == "kcl_py.batch.failed"]
+        failed = [entry for entry in log.entries if entry["event"] == "kcl_py.batch.failed"][:3]
         assert [entry["attempt"] for entry in failed] == [1, 2, 3]
+        assert [entry["retry_in_s"] for entry in failed] == pytest.approx(pauses, abs=0.01)
 
 
 @simulated

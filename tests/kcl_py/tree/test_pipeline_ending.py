@@ -256,7 +256,7 @@ async def test_lease_lost_that_hangs_is_cut_off() -> None:
 
 
 @simulated
-async def test_pipeline_goes_on_from_the_finished_prefix_when_a_handoff_is_called_off() -> None:
+async def test_pipeline_goes_on_where_its_lease_says_when_a_handoff_is_called_off() -> None:
     """After ``Resume`` what was dropped is read and handed over again, to a new processor, and nothing twice."""
     source = ScriptedSource(some_records(2), some_records(2, first=3), [], some_records(2, first=3))
     async with a_pipeline(source=source) as played:
@@ -266,12 +266,31 @@ async def test_pipeline_goes_on_from_the_finished_prefix_when_a_handoff_is_calle
         await played.lease.hears(Drained)
         source.replies.clear()
         source.replies.append(some_records(2, first=3))
-        played.ref.tell(Resume())
+        played.ref.tell(Resume(SequenceNumber(2)))
         await until(lambda: len(played.handovers) == 2 and played.handovers[-1].is_done)
         assert played.numbers() == [[1, 2], [3, 4]]
         assert source.opened[-1] == Position(PositionKind.AFTER, 2)
         assert played.hooks() == ["initialize", "shutdown_requested", "initialize"]
         assert played.handovers[-1].redelivery is None
+
+
+@simulated
+async def test_abandon_cuts_off_a_last_hook_that_was_meant_for_a_lease_still_held() -> None:
+    """``shutdown_requested`` may checkpoint and publish; past the deadline the shard is another worker's."""
+    async with a_pipeline(some_records(1)) as played:
+
+        async def hanging(self: Any, checkpointer: Checkpointer) -> None:
+            await asyncio.Event().wait()
+
+        replace_hook(played, "shutdown_requested", hanging)
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await until(lambda: played.handovers[0].is_done)
+        abandoned_at = played.stage.clock.monotonic()
+        played.ref.tell(Abandon())
+        await played.lease.hears(Drained)
+        assert played.stage.clock.monotonic() - abandoned_at < 0.1
+        assert played.hooks() == ["initialize"], "it is not followed by another last hook"
 
 
 @simulated
@@ -281,7 +300,7 @@ async def test_resumed_pipeline_drains_again() -> None:
         await begun(played)
         played.ref.tell(Drain(Why.HANDOFF, 5.0))
         await played.lease.hears(Drained)
-        played.ref.tell(Resume())
+        played.ref.tell(Resume(SequenceNumber(2)))
         await asyncio.sleep(30)
         played.ref.tell(Drain(Why.HANDOFF, 60.0))
         await played.lease.hears(Drained, times=2)
