@@ -15,6 +15,7 @@ from examples.demo.spark_rows import is_in_a_batch
 from examples.demo.story import Plan, Traces
 from examples.demo.verdict import Reckoning, failures, lines
 from kcl_py.sources.kinesis.writer import Entry, Placed
+from tests.clocks import PromptClock
 from tests.examples.flights_of import a_flight
 
 GOOD = Reckoning(
@@ -134,22 +135,6 @@ def test_carrier_is_equal_only_if_flights_delays_and_sum_are() -> None:
     assert equal(expected, {"UA": CarrierFigures(6, 4, 12)}) == 0
 
 
-class Unhurried:
-    """A clock on which only sleeping takes time."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def time(self) -> float:
-        return self.now_s
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    async def sleep(self, delay_s: float) -> None:
-        self.now_s += delay_s
-
-
 class Shelf:
     """Takes what is put."""
 
@@ -165,7 +150,7 @@ class Shelf:
 @pytest.mark.asyncio
 async def test_put_keeps_the_pace_and_notes_what_is_in(tmp_path: Path) -> None:
     """1,200 flights at 100 a second: the last 200 are due after ten seconds."""
-    clock, shelf, told = Unhurried(), Shelf(), list[tuple[float, int]]()
+    clock, shelf, told = PromptClock(0.0), Shelf(), list[tuple[float, int]]()
 
     async def tell(done: int) -> None:
         told.append((clock.now_s, done))

@@ -10,19 +10,7 @@ from examples.demo.carriers import CarrierFigures
 from examples.demo.facts import Fact
 from examples.demo.screen import Plain, Terminal, carrier_table, line, screen
 from examples.demo.view import View
-
-
-class Still:
-    """A clock that stands."""
-
-    def time(self) -> float:
-        return 0.0
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, delay_s: float) -> None:
-        """Return at once."""
+from tests.clocks import PromptClock
 
 
 def a_shard(number: int, **fields: Any) -> dict[str, Any]:
@@ -53,7 +41,7 @@ def test_line_says_what_is_not_known_yet() -> None:
 
 def shown_by(view: View, *, terminal: bool, looks: int) -> str:
     console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
-    with screen(console, Still()) as shown:
+    with screen(console, PromptClock()) as shown:
         assert isinstance(shown, Terminal if terminal else Plain)
         shown.say("something happens")
         for _ in range(looks):

@@ -7,23 +7,6 @@ import anyio
 from botocore.exceptions import ClientError
 
 
-class StepClock:
-    """Moves by what is slept, at once."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def time(self) -> float:
-        return self.now_s
-
-    async def sleep(self, delay_s: float) -> None:
-        self.now_s += delay_s
-        await anyio.lowlevel.checkpoint()
-
-
 def refused(code: str, operation: str) -> ClientError:
     """Return the error that botocore raises for an error reply."""
     return ClientError({"Error": {"Code": code, "Message": f"{operation} says {code}"}}, operation)

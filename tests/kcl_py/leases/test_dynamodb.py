@@ -13,8 +13,9 @@ from kcl_py.leases.attributes import encode_item
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.items import item_from_row
 from kcl_py.leases.row import LeaseRow
+from tests.clocks import PromptClock
 from tests.contract.lease_rows import MINE, a_row
-from tests.kcl_py.leases.fake_tables import FakeTables, StepClock
+from tests.kcl_py.leases.fake_tables import FakeTables
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,7 +24,7 @@ LEASES = Leases(table="app", workers_table="app-workers")
 
 def a_store(client: FakeTables, **changes: Any) -> DynamoLeaseStore:
     """Return a store that waits in no real time."""
-    return DynamoLeaseStore(client, LEASES.model_copy(update=changes), clock=StepClock())
+    return DynamoLeaseStore(client, LEASES.model_copy(update=changes), clock=PromptClock())
 
 
 async def test_existing_table_is_used_without_permission_to_create() -> None:

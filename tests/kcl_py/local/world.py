@@ -11,31 +11,16 @@ from kcl_py.local.dynamodb import Handler, MotoDynamoDB
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from kcl_py.records import Record
+from tests.clocks import PromptClock
 
 DELAY_S = 0.05
-
-
-class StillClock:
-    """Stands still; a test sets ``now_s``."""
-
-    def __init__(self, now_s: float = 1_700_000_000.25) -> None:
-        self.now_s = now_s
-
-    def time(self) -> float:
-        return self.now_s
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    async def sleep(self, delay_s: float) -> None:
-        self.now_s += delay_s
 
 
 class World:
     """One stream ``s``, ACTIVE, with ``shards`` shards."""
 
     def __init__(self, shards: int = 1, *, delay_s: float = DELAY_S, **more: Any) -> None:
-        self.clock = StillClock()
+        self.clock = PromptClock()
         self.model = Kinesis(self.clock, delay_s=delay_s, **more)
         self.model.add_stream("s", shards)
 

@@ -12,6 +12,7 @@ from aiohttp import web
 from kcl_py.config import Service
 from kcl_py.sessions import Sessions
 from kcl_py.sources.kinesis.polling import KinesisSource
+from tests.clocks import PromptClock
 
 DATE = "Tue, 14 Nov 2023 22:13:20 GMT"
 DATE_S = 1_700_000_000.0
@@ -74,23 +75,6 @@ class StubService:
     def refuse(self, operation: str, code: str, message: str = "no", status: int = 400) -> None:
         """Let every call of ``operation`` fail so."""
         self.scripts[operation] = (status, {"__type": code, "message": message})
-
-
-class PromptClock:
-    """Sleeps return at once; remembers how long they would have taken."""
-
-    def __init__(self) -> None:
-        self.slept_s: list[float] = []
-
-    def monotonic(self) -> float:
-        return sum(self.slept_s)
-
-    def time(self) -> float:
-        return DATE_S + sum(self.slept_s)
-
-    async def sleep(self, delay_s: float) -> None:
-        self.slept_s.append(delay_s)
-        await asyncio.sleep(0)
 
 
 @asynccontextmanager

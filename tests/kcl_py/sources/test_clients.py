@@ -10,7 +10,8 @@ from kcl_py.clients import connect, connect_leases
 from kcl_py.config import Config
 from kcl_py.errors import AwsSetupError, ConfigError, CredentialsError, EndpointError, StreamNotFoundError
 from kcl_py.sources.kinesis.polling import KinesisSource
-from tests.kcl_py.sources.stub_service import Answer, Call, PromptClock, StubService
+from tests.clocks import PromptClock
+from tests.kcl_py.sources.stub_service import Answer, Call, StubService
 
 pytestmark = pytest.mark.asyncio
 

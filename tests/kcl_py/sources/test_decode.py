@@ -19,7 +19,8 @@ from kcl_py.errors import (
 from kcl_py.records import Record
 from kcl_py.sources.kinesis import decode
 from kcl_py.sources.kinesis.polling import KinesisSource
-from tests.kcl_py.sources.stub_service import NUMBER, PromptClock, StubService, a_reply, a_source, a_wire_record
+from tests.clocks import PromptClock
+from tests.kcl_py.sources.stub_service import NUMBER, StubService, a_reply, a_source, a_wire_record
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,12 +10,12 @@ from kcl_py.errors import CredentialsError, EndpointError, RequestError
 from kcl_py.sessions import Sessions
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import Position, PositionKind
+from tests.clocks import PromptClock
 from tests.kcl_py.sources.stub_service import (
     DATE_S,
     NUMBER,
     Answer,
     Call,
-    PromptClock,
     StubService,
     a_reply,
     a_source,

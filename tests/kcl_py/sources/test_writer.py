@@ -12,7 +12,7 @@ from kcl_py.local.model import Kinesis
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.kinesis.writer import Placed, PutError, StreamWriter, batches
 from kcl_py.sources.source import TRIM_HORIZON
-from tests.kcl_py.sources.stub_service import PromptClock
+from tests.clocks import PromptClock
 
 pytestmark = pytest.mark.asyncio
 
