@@ -45,6 +45,8 @@ class Clients:
 
     source: Source
     leases: LeaseStore
+    stream: StreamInfo | None = None
+    """What the source says of the stream, if it has been asked."""
 
 
 @asynccontextmanager
@@ -67,7 +69,7 @@ async def connect(config: Config, *, clock: Clock | None = None) -> AsyncIterato
         place = f"{kinesis.meta.region_name} at {origin(kinesis.meta.endpoint_url)}"
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
         log.info("kcl_py.stream.found", arn=info.arn, status=info.status, place=place)
-        yield Clients(source, leases)
+        yield Clients(source, leases, info)
 
 
 @asynccontextmanager
@@ -83,20 +85,20 @@ async def connect_leases(config: Config, *, clock: Clock | None = None) -> Async
         yield await _leases(stack, _sessions(), config, clock or SystemClock())
 
 
-async def reach(source: Source, stream: str, place: str, *, timeout_s: float, clock: Clock) -> StreamInfo:
+async def reach(source: Source, stream: str, place: str = "", *, timeout_s: float, clock: Clock) -> StreamInfo:
     """Describe the stream, waiting until it answers and can be read.
 
     Args:
         source: the stream.
         stream: its configured name, for errors.
-        place: the resolved region and endpoint, for errors.
+        place: the resolved region and endpoint, for errors; empty if they are not known.
         timeout_s: longest total time.
         clock: waits between tries.
 
     Raises:
         StreamNotFoundError, CredentialsError, EndpointError, AwsSetupError: as named.
     """
-    what = f"cannot read stream {stream!r} in {place}"
+    what = f"cannot read stream {stream!r}" + (f" in {place}" if place else "")
     ends_at = clock.monotonic() + timeout_s
 
     async def describe() -> StreamInfo:

@@ -58,8 +58,8 @@ class DynamoLeaseStore:
             return False
         return True
 
-    async def scan(self) -> Scan:
-        return scan_from_items(await self._scan(self._table, consistent=False))
+    async def scan(self, *, consistent: bool = False) -> Scan:
+        return scan_from_items(await self._scan(self._table, consistent=consistent))
 
     async def read(self, key: str) -> LeaseRow | None:
         with self._request("GetItem", key):

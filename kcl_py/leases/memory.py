@@ -39,7 +39,7 @@ class MemoryLeaseStore:
         await checkpoint()
         return None
 
-    async def scan(self) -> Scan:
+    async def scan(self, *, consistent: bool = False) -> Scan:
         await checkpoint()
         return scan_from_items(item for _, item in sorted(self.items.items()))
 

@@ -84,7 +84,9 @@ class LeaseStore(Protocol):
         """Whether the worker table can be used."""
         ...
 
-    async def scan(self) -> Scan: ...
+    async def scan(self, *, consistent: bool = False) -> Scan:
+        """Read all rows; those that were just written may be missing or old unless ``consistent``."""
+        ...
 
     async def read(self, key: str) -> LeaseRow | None:
         """Read one row, consistently; None if it does not exist."""

@@ -62,8 +62,13 @@ class ShardCheckpointer:
                     "use the checkpointer that came with it"
                 )
             position = at.last
-        else:
+        elif isinstance(at, Record):
             position = at.position
+        else:
+            raise PositionError(
+                f"cannot checkpoint {type(at).__name__} of {self._shard_id!r}: expected a record or batch that was "
+                "handed over, or nothing"
+            )
         delivered = self._ledger.delivered
         if delivered is None or position > delivered:
             raise PositionError(

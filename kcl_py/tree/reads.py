@@ -133,7 +133,7 @@ class Reads:
     async def let_go(self) -> LetGo:
         """Look once more, and leave no row that names this worker as its holder; then the worker's own row goes."""
         me = self._worker.owner
-        for seen in (await self._store.scan()).rows:
+        for seen in (await self._store.scan(consistent=True)).rows:
             if me not in (seen.owner, seen.checkpoint_owner):
                 continue
             row = await self._store.read(seen.key)

@@ -4,6 +4,7 @@
 Coordinator. Installs no signal handlers and configures no logging. Mirrors: ``KinesisClient.Stream`` (Elixir).
 """
 
+import asyncio
 import os
 import socket
 from contextlib import AsyncExitStack, suppress
@@ -33,11 +34,11 @@ from actors import (
     TaskAbandoned,
     running,
 )
-from kcl_py.clients import Clients, connect, until_answered
+from kcl_py.clients import Clients, connect, reach, until_answered
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.retry import brief
-from kcl_py.errors import KclError
+from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -106,7 +107,8 @@ class Stream:
         clock: the time; the system's by default.
         ids: tokens and chance; the system's by default.
 
-    Entering raises ``ProcessorError``, ``AwsSetupError`` and children. Leaving stops the worker with
+    Entering raises ``ProcessorError``, ``AwsSetupError`` and children, and ``ConfigError`` on an event loop that is not
+    asyncio's. Leaving stops the worker with
     ``config.grace_s``, also when the block is left by an exception or a cancellation.
     """
 
@@ -173,12 +175,15 @@ class Stream:
         return self._root.tree()
 
     async def _set_up(self, stack: AsyncExitStack) -> Worker:
+        if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+            raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
         config, clock, started_at = self._config, self._clock, self._clock.monotonic()
-        processor = self._processor
-        if processor is None:
+        given: object = self._processor
+        if given is None:
             processor = load_processor(config.processor)
         else:
-            check_processor(processor, f"{processor.__module__}:{processor.__qualname__}")
+            named = given if isinstance(given, type) else type(given)
+            processor = check_processor(given, f"{named.__module__}:{named.__qualname__}")
         worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
         owner = f"{worker_id}/{self._ids.incarnation()}"
         names = {"app": config.app, "stream": config.stream_name, "worker": owner}
@@ -187,8 +192,9 @@ class Stream:
             clients = self._clients
             if clients is None:
                 clients = await stack.enter_async_context(connect(config, clock=clock))
-            what, timeout_s = f"cannot read stream {config.stream!r}", config.aws.start_timeout_s
-            stream = await until_answered(clients.source.describe, what, timeout_s=timeout_s, clock=clock)
+            stream = clients.stream or await reach(
+                clients.source, config.stream, timeout_s=config.aws.start_timeout_s, clock=clock
+            )
             await self._prepare(clients.leases, stream, log)
         leases = config.leases
         return Worker(
@@ -211,15 +217,20 @@ class Stream:
         """Make sure of the tables, and that their rows are this stream's."""
         leases, timeout_s = self._config.leases, self._config.aws.start_timeout_s
         what = f"cannot use lease table {leases.table!r}"
-        took_s = await until_answered(store.ensure, what, timeout_s=timeout_s, clock=self._clock)
-        if took_s is not None:
-            log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
-            return
 
         async def settle() -> None:
             await identity.settle(store, stream, table=leases.table, on_recreated=leases.on_recreated, log=log)
 
-        await until_answered(settle, what, timeout_s=timeout_s, clock=self._clock)
+        try:
+            took_s = await until_answered(store.ensure, what, timeout_s=timeout_s, clock=self._clock)
+            if took_s is None:
+                await until_answered(settle, what, timeout_s=timeout_s, clock=self._clock)
+            else:
+                log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
+        except MissingError as error:
+            raise LeaseTableError(
+                f"{what}: expected it to stay while the worker starts, found {error}; start again to make it anew"
+            ) from error
 
     async def _until_stopped(self) -> bool:
         """Wait for the end; True if it came in order."""

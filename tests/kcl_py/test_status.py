@@ -112,7 +112,7 @@ class Store:
     def __init__(self, *, scan: Exception | None = None, workers: Exception | None = None) -> None:
         self._faults = {"scan": scan, "workers": workers}
 
-    async def scan(self) -> Scan:
+    async def scan(self, *, consistent: bool = False) -> Scan:
         self._raise("scan")
         return Scan((LeaseRow("s"),))
 

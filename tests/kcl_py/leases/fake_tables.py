@@ -24,6 +24,7 @@ class FakeTables:
         self.tables: dict[str, dict[str, Any]] = {}
         self.calls: Counter[str] = Counter()
         self.pages: list[dict[str, Any]] = []
+        self.scans: list[dict[str, Any]] = []
         self._denied, self._looks = denied, looks
         self._left: dict[str, int] = {}
 
@@ -56,6 +57,7 @@ class FakeTables:
 
     async def scan(self, **request: Any) -> dict[str, Any]:
         await self._enter("Scan", request["TableName"])
+        self.scans.append(request)
         page: int = request.get("ExclusiveStartKey", {"page": 0})["page"]
         return self.pages[page]
 

@@ -124,6 +124,15 @@ async def test_scan_goes_on_over_empty_pages() -> None:
     assert (await a_store(client).scan()).rows == tuple(rows)
 
 
+@pytest.mark.parametrize("consistent", [False, True])
+async def test_scan_is_as_consistent_as_it_is_asked_to_be(consistent: bool) -> None:
+    """The last look of a worker that leaves must not miss what was just written; all others take the cheaper read."""
+    client = FakeTables()
+    client.pages = [{"Items": []}]
+    await a_store(client).scan(consistent=consistent)
+    assert client.scans[-1]["ConsistentRead"] is consistent
+
+
 async def test_call_ends_at_its_deadline_when_nothing_answers() -> None:
     """A hanging connection is an unknown outcome after a sixth of the failover time."""
     store = a_store(FakeTables(), failover_s=0.06)

@@ -158,7 +158,7 @@ async def test_checkpoint_never_goes_back_whatever_order_positions_come_in() -> 
 
 @simulated
 async def test_checkpoint_raises_position_error_for_what_was_never_handed_over() -> None:
-    """B032: a position beyond the batch, or a batch of another shard, is refused here, and the shard goes on."""
+    """B032: what is beyond the batch, of another shard or no record at all is refused here, and the shard goes on."""
 
     async def beyond(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(some_records(1, first=99)[0])
@@ -166,10 +166,13 @@ async def test_checkpoint_raises_position_error_for_what_was_never_handed_over()
     async def foreign(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(RecordBatch("s", "shardId-000000000009", batch.records, 0))
 
-    calls = Calls(beyond, foreign)
-    async with a_shard(some_records(1), some_records(1, first=2), some_records(1, first=3), work=calls) as played:
-        await until(lambda: len(calls.batches) == 3)
-        assert [type(error) for error in calls.outcomes] == [PositionError, PositionError]
+    async def no_record(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await checkpointer.checkpoint(batch.first)  # type: ignore[arg-type]
+
+    calls = Calls(beyond, foreign, no_record)
+    async with a_shard(*[some_records(1, first=number) for number in (1, 2, 3, 4)], work=calls) as played:
+        await until(lambda: len(calls.batches) == 4)
+        assert [type(error) for error in calls.outcomes] == [PositionError] * 3
         assert SHARD in str(calls.outcomes[0])
         assert "shardId-000000000009" in str(calls.outcomes[1])
         assert (played.row.checkpoint, played.writes()) == ("TRIM_HORIZON", 0)

@@ -71,6 +71,8 @@ class Wire:
         """Whether nothing gets through, or nothing to the lease store."""
         self.aged_out: frozenset[str] = frozenset()
         """Shards that the source no longer lists, as if their last record had left the stream."""
+        self.stale_scan: Scan | None = None
+        """What a scan shows that is not consistent, if not the table as it is."""
 
     def fail(self, operation: str, fault: Fault, *, times: int = 1, key: str | None = None) -> None:
         """Let the next requests of that kind fail, or of those the ones about ``key``."""
@@ -164,8 +166,9 @@ class WiredStore:
     async def ensure(self) -> float | None:
         return await self._wire.carry("ensure", "", self._store.ensure)
 
-    async def scan(self) -> Scan:
-        return await self._wire.carry("scan", "", self._store.scan)
+    async def scan(self, *, consistent: bool = False) -> Scan:
+        scan = await self._wire.carry("scan", "", self._store.scan)
+        return self._wire.stale_scan if self._wire.stale_scan is not None and not consistent else scan
 
     async def read(self, key: str) -> LeaseRow | None:
         return await self._wire.carry("read", key, lambda: self._store.read(key))
