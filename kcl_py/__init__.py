@@ -1,6 +1,7 @@
 """A consumer runtime for Kinesis streams in pure Python.
 
-``Config`` and ``Stream`` are imported when they are first asked for, so that a processor's module loads fast.
+What runs a worker (``Stream`` and what it takes and returns) is imported when it is first asked for, so that a
+processor's module loads fast.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,20 +24,31 @@ from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
+    from actors import Clock, Node
+    from kcl_py.clients import Clients
     from kcl_py.config import Config
-    from kcl_py.tree.stream import Stream
+    from kcl_py.leases.store import LeaseStore
+    from kcl_py.sources.source import Source
+    from kcl_py.tree.stream import Outcome, Stream
+    from kcl_py.tree.worker import Ids
 
 __all__ = [
     "AwsSetupError",
     "CheckpointFailedError",
     "Checkpointer",
+    "Clients",
+    "Clock",
     "Config",
     "ConfigError",
     "CredentialsError",
     "EndpointError",
+    "Ids",
     "KclError",
     "LeaseLostError",
+    "LeaseStore",
     "LeaseTableError",
+    "Node",
+    "Outcome",
     "OwnedShard",
     "PositionError",
     "ProcessorError",
@@ -45,12 +57,23 @@ __all__ = [
     "RecordProcessor",
     "Redelivery",
     "SequenceNumber",
+    "Source",
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
 ]
 
-_LAZY = {"Config": "kcl_py.config", "Stream": "kcl_py.tree.stream"}
+_LAZY = {
+    "Clients": "kcl_py.clients",
+    "Clock": "actors",
+    "Config": "kcl_py.config",
+    "Ids": "kcl_py.tree.worker",
+    "LeaseStore": "kcl_py.leases.store",
+    "Node": "actors",
+    "Outcome": "kcl_py.tree.stream",
+    "Source": "kcl_py.sources.source",
+    "Stream": "kcl_py.tree.stream",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,24 @@
 """The names that users import."""
 
+import ast
+import inspect
 import pickle
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import actors
 import kcl_py
+import spark_bridge
 from kcl_py import errors
 
+PROGRAM = Path(__file__).parent / "typing" / "api.py"
+BESIDE = {"Config": "kcl_py.config", "Source": "kcl_py.sources.source", "LeaseStore": "kcl_py.leases.store"}
+"""What the signatures of these mention is in their modules, which few need."""
 PUBLIC = {
     "RecordProcessor",
     "OwnedShard",
@@ -20,6 +29,13 @@ PUBLIC = {
     "Checkpointer",
     "Config",
     "Stream",
+    "Clients",
+    "Clock",
+    "Ids",
+    "LeaseStore",
+    "Node",
+    "Outcome",
+    "Source",
     "KclError",
     "ConfigError",
     "ProcessorError",
@@ -45,6 +61,35 @@ def test_public_names_are_the_published_ones() -> None:
 def test_public_name_can_be_imported(name: str) -> None:
     """The lazy ones too."""
     assert getattr(kcl_py, name).__name__ == name
+
+
+def mentioned(face: type) -> Iterator[str]:
+    """Yield the annotations of what is public in a class: its fields, and its methods' arguments and returns."""
+    yield from map(str, inspect.get_annotations(face).values())
+    for name, value in vars(face).items():
+        method = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
+            yield from (str(annotation) for annotation in inspect.get_annotations(method).values())
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - BESIDE.keys()))
+def test_signatures_of_public_classes_mention_public_classes_only(name: str) -> None:
+    """Who passes or receives something can name its type."""
+    texts = " ".join(mentioned(getattr(kcl_py, name)))
+    words = {tuple(word.rsplit(".", 1)) for word in re.findall(r"(?:kcl_py|actors)\.[\w.]*", texts)}
+    assert {word for module, word in words if module not in BESIDE.values()} - PUBLIC == set()
+
+
+def test_typed_program_uses_every_public_name() -> None:
+    """So that ``make lint`` checks them all as a user's type checker would."""
+    used = {
+        (node.module, name.name)
+        for node in ast.walk(ast.parse(PROGRAM.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    public = {(package.__name__, name) for package in (actors, kcl_py, spark_bridge) for name in package.__all__}
+    assert sorted(public - used - {("actors", "Clock"), ("actors", "Node")}) == []
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

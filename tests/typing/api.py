@@ -1,0 +1,261 @@
+"""A user's program that names everything public. Never run: ``make lint`` checks its types, as a user's mypy would."""
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import assert_type
+
+import anyio
+from pyspark.sql import SparkSession
+
+from actors import (
+    Actor,
+    ActorError,
+    ActorStoppedError,
+    AskTimeoutError,
+    Child,
+    Down,
+    Ended,
+    Event,
+    GraceExceeded,
+    Intensity,
+    KilledError,
+    MailboxFullError,
+    MessagesDropped,
+    Observer,
+    OwnedTask,
+    Question,
+    Ref,
+    Restart,
+    Restarting,
+    RestartLimitError,
+    Root,
+    Started,
+    StopHookFailed,
+    Strategy,
+    Supervisor,
+    SystemClock,
+    TaskAbandoned,
+    TaskFailed,
+    UnhandledMessageError,
+    log_event,
+    running,
+)
+from actors.testing import EventLog, ManualClock, settle
+from kcl_py import (
+    AwsSetupError,
+    Checkpointer,
+    CheckpointFailedError,
+    Clients,
+    Clock,
+    Config,
+    ConfigError,
+    CredentialsError,
+    EndpointError,
+    Ids,
+    KclError,
+    LeaseLostError,
+    LeaseStore,
+    LeaseTableError,
+    Node,
+    Outcome,
+    OwnedShard,
+    PositionError,
+    ProcessorError,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Redelivery,
+    SequenceNumber,
+    Source,
+    Stream,
+    StreamIdentityError,
+    StreamNotFoundError,
+)
+from spark_bridge import JavaNotFoundError, KclDataSource, ensure_java
+
+# --- kcl_py: a processor, and a worker in code --------------------------------------------------------------------
+
+
+class Orders(RecordProcessor):
+    """Uses all that a hook is given."""
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        assert_type(shard.stream, str)
+        assert_type(shard.shard_id, str)
+        assert_type(shard.epoch, int)
+        assert_type(shard.position, SequenceNumber | None)
+        assert_type(shard.parents, tuple[str, ...])
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        assert_type(batch.redelivery, Redelivery | None)
+        if batch.redelivery is not None:
+            assert_type((batch.redelivery.attempt, batch.redelivery.reason), tuple[int, str])
+        assert_type((batch.stream, batch.shard_id, batch.millis_behind_latest), tuple[str, str, int])
+        assert_type(batch.first < batch.last, bool)
+        assert_type(len(batch), int)
+        for record in batch:
+            self.look_at(record)
+        try:
+            await checkpointer.checkpoint(batch)
+            await checkpointer.checkpoint(at=batch.records[-1])
+            await checkpointer.checkpoint()
+        except (LeaseLostError, PositionError, CheckpointFailedError) as error:
+            assert_type(error.retryable, bool)
+
+    def look_at(self, record: Record) -> None:
+        assert_type((record.data, record.partition_key), tuple[bytes, str])
+        assert_type((record.sequence_number, record.sub_sequence_number), tuple[str, int])
+        assert_type(record.position, SequenceNumber)
+        assert_type(record.arrival_time, datetime)
+        assert_type(record.encryption_type, str | None)
+
+    async def lease_lost(self) -> None: ...
+
+    async def shard_ended(self, checkpointer: Checkpointer) -> None: ...
+
+    async def shutdown_requested(self, checkpointer: Checkpointer) -> None: ...
+
+
+async def work(source: Source, leases: LeaseStore, clock: Clock) -> Outcome:
+    """Run a worker on a stream and a table of its own."""
+    config = Config.load(Path("orders.yaml"), env={"KCL_APP": "orders"})
+    again = Config.model_validate({"app": "orders", "stream": "orders", "processor": "orders:Orders"})
+    assert_type(config, Config)
+    assert_type(again.leases.failover_s, float)
+    clients, ids = Clients(source, leases), Ids(random.Random(7))
+    async with Stream(config, processor=Orders, clients=clients, clock=clock, ids=ids) as stream:
+        assert_type(stream.tree(), Node)
+        show(stream.tree())
+        stream.stop(grace_s=5)
+        outcome = await stream.wait()
+    assert_type((outcome.unfinished, outcome.has_let_go, outcome.is_clean), tuple[int, bool, bool])
+    return outcome
+
+
+def show(node: Node) -> str:
+    assert_type((node.name, node.state, node.mailbox, node.restarts), tuple[str, str, int, int])
+    for child in node.children:
+        show(child)
+    return str(node)
+
+
+async def exit_code() -> int:
+    """Tell the errors of a start apart."""
+    try:
+        async with Stream(Config.load("orders.yaml")) as stream:
+            await stream.wait()
+    except ConfigError as error:
+        assert_type(error.faults, tuple[str, ...])
+        return 2
+    except ProcessorError:
+        return 2
+    except (StreamNotFoundError, CredentialsError, EndpointError, LeaseTableError, StreamIdentityError):
+        return 3
+    except AwsSetupError:
+        return 3
+    except KclError:
+        return 1
+    return 0
+
+
+# --- actors -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HowMany(Question[int]):
+    """Asks for the number of greetings."""
+
+
+class Greeter(Actor):
+    """Counts whom it has greeted."""
+
+    def __init__(self) -> None:
+        self.greeted = 0
+
+    async def on_start(self) -> None:
+        assert_type(self.send_after(1.0, "the clock"), OwnedTask)
+        task = self.run_task(anyio.lowlevel.checkpoint, done=lambda _: "done", failed=lambda error: error)
+        task.cancel()
+
+    async def on_message(self, message: object) -> object:
+        match message:
+            case HowMany():
+                return self.greeted
+            case str():
+                self.greeted += 1
+            case Down(ref=ref, error=error, is_restarting=is_restarting):
+                assert_type((ref, error, is_restarting), tuple[Ref, Exception | None, bool])
+            case _:
+                self.unhandled(message)
+        return None
+
+    def status(self) -> Mapping[str, object]:
+        return {"greeted": self.greeted}
+
+
+class Team(Supervisor):
+    """Keeps a greeter alive."""
+
+    strategy = Strategy.REST_FOR_ONE
+    intensity = Intensity(restarts=5, within_s=10.0)
+
+    async def on_start(self) -> None:
+        self.greeter = await self.start_child(Child("greeter", Greeter, restart=Restart.TRANSIENT, grace_s=1.0))
+        self.monitor(self.greeter)
+
+
+def kinds_of(event: Event) -> Iterator[object]:
+    """Tell the events of a tree apart."""
+    match event:
+        case Started():
+            yield event.path
+        case Ended(error=error) | Restarting(error=error):
+            assert_type(error, Exception | None)
+            yield error
+        case StopHookFailed(error=error) | TaskFailed(error=error):
+            yield error.__traceback__
+        case TaskAbandoned(task=task, after_s=after_s):
+            yield (task, after_s)
+        case GraceExceeded(grace_s=grace_s):
+            yield grace_s
+        case MessagesDropped(count=count):
+            yield count
+
+
+async def greet(observer: Observer = log_event) -> None:
+    """Run a tree, and one on a clock that a test moves."""
+    team = Team()
+    async with running(lambda: team, name="team", clock=SystemClock(), observer=observer, grace_s=1.0) as root:
+        assert_type(root, Root)
+        try:
+            assert_type(team.greeter.tell("world"), bool)
+            assert_type(await team.greeter.ask(HowMany(), timeout_s=1.0), int)
+        except MailboxFullError as full:
+            assert_type(full.capacity, int)
+        except (AskTimeoutError, ActorStoppedError, UnhandledMessageError, KilledError, RestartLimitError) as error:
+            assert_type(error.name, str)
+        except ActorError:
+            root.ref.stop()
+        await root.wait()
+    clock, log = ManualClock(), EventLog()
+    async with running(Team, clock=clock, observer=log):
+        await clock.advance(1.0)
+        await settle()
+        assert_type(log.of(Started), list[Started])
+
+
+# --- spark_bridge -------------------------------------------------------------------------------------------------
+
+
+def rows() -> None:
+    """Read a stream in Spark."""
+    try:
+        assert_type(ensure_java(), Path)
+    except JavaNotFoundError as error:
+        assert_type(error.retryable, bool)
+    spark = SparkSession.builder.getOrCreate()
+    spark.dataSource.register(KclDataSource)
+    spark.readStream.format(KclDataSource.name()).option("stream", "orders").load()
