@@ -8,7 +8,7 @@ from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
-from kcl_py.tree.messages import Complete, Drained, Release
+from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
 
 
 @dataclass(slots=True)
@@ -26,6 +26,8 @@ class Agenda:
     gone: str | None = None
     """A worker that has died."""
     is_draining: bool = False
+    called_off_at: float = float("-inf")
+    """When the handoff for which it drains was seen to be called off."""
     drained: Drained | None = None
     completion: Complete | None = None
     children: tuple[str, ...] | None = None
@@ -39,6 +41,19 @@ class Agenda:
     @property
     def unfinished(self) -> int:
         return self.drained.unfinished if self.drained is not None else 0
+
+    def begin_drain(self, why: Why, now: float, *, timeout_s: float) -> Drain:
+        """Note that the drain begins; return what the Pipeline is told."""
+        self.is_draining, self.called_off_at = True, float("-inf")
+        until_at = now + timeout_s if why is Why.HANDOFF else float("inf")
+        return Drain(why, until_at if self.stop is None else min(until_at, self.stop.until_at))
+
+    def note_row(self, row: LeaseRow, now: float) -> None:
+        """See in the row as it is at ``now`` whether the handoff still stands."""
+        if row.in_handoff:
+            self.called_off_at = float("-inf")
+        elif self.is_draining and self.stop is None and self.called_off_at < 0:
+            self.called_off_at = now
 
     def may_resume(self, row: LeaseRow) -> bool:
         """Whether the drain has lost its reason: the handoff was called off and the worker does not stop."""

@@ -66,7 +66,8 @@ class Coordinator(Actor):
     """
 
     def __init__(self, worker: Worker, shards: Ref, presence: Presence, stop: StopWorker | None = None) -> None:
-        self._worker, self._shards, self._presence, self._leases = worker, shards, presence, worker.config.leases
+        self._worker, self._shards, self._presence = worker, shards, presence
+        self._leases = worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
         self._listed: Listed | None = None
@@ -238,7 +239,8 @@ class Coordinator(Actor):
         if listed is None or rows is None or self._reads.is_asking("create"):
             return
         listing = listed.listing
-        self._unread, self._known_to_listing = unread(listing, rows, start), listed.known
+        self._unread = unread(listing, rows, start)
+        self._known_to_listing = listed.known
         now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
         found = [new for new in discover(listing, rows, start) if self._view.may_make(new.shard.shard_id, now)]
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
@@ -348,7 +350,8 @@ class Coordinator(Actor):
             self._note_failure(down.name, down.error, ran_s=self.clock.monotonic() - holding.opened_at)
 
     def _note_failure(self, key: str, error: Exception, *, ran_s: float) -> None:
-        now, cause = self.clock.monotonic(), brief(root_cause(error))
+        now = self.clock.monotonic()
+        cause = brief(root_cause(error))
         has_had_enough = self._setbacks.failed(key, ran_s=ran_s, now=now)
         self._worker.log.error("kcl_py.shard.failed", shard_id=key, error=cause, is_given_up=has_had_enough)
         row = self._view.rows.get(key) if self._view.rows is not None else None
@@ -362,8 +365,10 @@ class Coordinator(Actor):
                 holding.lease.tell(message)
 
     def _stop_all(self, stop: StopWorker) -> None:
-        is_first, self._stop = self._stop is None, stop
-        self.state, self._presence.is_draining = "draining", True
+        is_first = self._stop is None
+        self._stop = stop
+        self._presence.is_draining = True
+        self.state = "draining"
         if is_first:
             self._worker.log.info("kcl_py.worker.draining", shards=len(self._held))
             patience_s = WAIT_TICKS * self._leases.tick_s if self._view.has_taker() else 0.0

@@ -2,7 +2,7 @@
 
 Possession is only ever an acknowledged write of its own. One write is in flight at a time, in a task; its outcome
 comes back as a message. What is to be written next is worked out anew each time from what is known. Starts, drains and
-abandons the Pipeline. See lease-protocol 2, 3 and 5. Mirrors: ``KinesisClient.Stream.Shard.Lease`` (Elixir).
+abandons the Pipeline. See docs/leases.md. Mirrors: ``KinesisClient.Stream.Shard.Lease`` (Elixir).
 """
 
 from collections.abc import Awaitable, Callable
@@ -48,7 +48,7 @@ from kcl_py.tree.messages import (
 from kcl_py.tree.worker import Worker
 
 POLL_S = 0.15
-"""How often a receiver looks whether the holder has let go. Source: lease-protocol 5."""
+"""How often a receiver looks whether the holder has let go: a shard that moves stands still for as long."""
 JITTER = 0.1
 """Part of the heartbeat period by which it varies, so that a fleet's writes spread."""
 RETRY_S = 0.3
@@ -66,9 +66,10 @@ class Lease(Actor):
 
     def __init__(self, worker: Worker, opening: OpenShard, pipeline: Ref) -> None:
         row = opening.row
-        self._worker, self._key, self._how, self._previous = worker, row.key, opening.how, row.holder
+        self._worker, self._options, self._me = worker, worker.config.leases, worker.owner
         self._pipeline, self._coordinator = pipeline, opening.coordinator
-        self._me, self._options = worker.owner, worker.config.leases
+        self._key, self._previous = row.key, row.holder
+        self._how = opening.how
         self._log = worker.log.bind(shard_id=row.key)
         self._writer = Writer(worker.store, worker.gate, worker.clock)
         self._possession = Possession(
@@ -81,7 +82,7 @@ class Lease(Actor):
         self._is_busy = self._is_pausing = self._is_confirm_wanted = False
         self._backoff = Backoff(RETRY_S, self._options.heartbeat_s / 2, worker.ids.jitter)
         self._alarms: dict[Alarm, OwnedTask] = {}
-        self._resume_from, self.state = float("-inf"), "taking"
+        self.state = "taking"
 
     async def on_start(self) -> None:
         match self._how:
@@ -298,24 +299,18 @@ class Lease(Actor):
 
     def _look(self) -> None:
         """See in the row as it now is whether a handoff was asked for, or called off."""
-        row = self._row
-        if row.in_handoff:
-            self._resume_from = float("-inf")
-            if not self._agenda.is_draining:
-                self._log.info("kcl_py.lease.handoff_requested", by=row.owner)
-                self._drain(Why.HANDOFF)
-        elif self._agenda.is_draining and self._agenda.stop is None and self._resume_from < 0:
-            self._resume_from = self.clock.monotonic()
+        self._agenda.note_row(self._row, self.clock.monotonic())
+        if self._row.in_handoff and not self._agenda.is_draining:
+            self._log.info("kcl_py.lease.handoff_requested", by=self._row.owner)
+            self._drain(Why.HANDOFF)
 
     def _drain(self, why: Why) -> None:
         if self._agenda.is_draining or not self._possession.is_held:
             return
-        self._agenda.is_draining, self.state, self._resume_from = True, "draining", float("-inf")
-        until_at = self.clock.monotonic() + self._options.handoff_timeout_s if why is Why.HANDOFF else float("inf")
-        if self._agenda.stop is not None:
-            until_at = min(until_at, self._agenda.stop.until_at)
+        self.state = "draining"
+        drain = self._agenda.begin_drain(why, self.clock.monotonic(), timeout_s=self._options.handoff_timeout_s)
         if self._agenda.fault is None:
-            self._pipeline.tell(Drain(why, until_at))
+            self._pipeline.tell(drain)
 
     def _note_drained(self, drained: Drained) -> None:
         if self.state == "lost":
@@ -325,7 +320,7 @@ class Lease(Actor):
 
     def _resume_when_confirmed(self) -> None:
         """The handoff was called off: go on, once a heartbeat sent since then has been acknowledged."""
-        if self._fence.confirmed_at >= self._resume_from:
+        if self._fence.confirmed_at >= self._agenda.called_off_at:
             self.state = "held"
             self._pipeline.tell(Resume(self._agenda.begin_again(self._row)))
         else:
@@ -352,7 +347,8 @@ class Lease(Actor):
 
     def _finish(self, operation: str, row: LeaseRow) -> None:
         """The row is no longer ours, in order."""
-        receiver, self._possession.row = self._row.owner, row
+        receiver = self._row.owner
+        self._possession.row = row
         if operation == "complete":
             children = self._agenda.children or ()
             self._log.info("kcl_py.lease.completed", children=list(children))

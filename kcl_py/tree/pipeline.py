@@ -124,7 +124,8 @@ class Pipeline(Supervisor):
         self._call("initialize", self._initialize, self._started)
 
     def _open_ledger(self, prefix: SequenceNumber | None) -> None:
-        self._ledger, self._unfinished = Ledger(prefix), 0
+        self._ledger = Ledger(prefix)
+        self._unfinished = 0
         self._checkpointer = ShardCheckpointer(
             self._shard_id,
             ledger=self._ledger,
@@ -200,9 +201,10 @@ class Pipeline(Supervisor):
         assert self._batch is not None
         assert self._processor is not None
         assert self._hook is not None
-        records, lag_ms = self._batch.left(self._ledger), self._batch.cut.lag.lag_ms
+        records = self._batch.left(self._ledger)
         if not records:
             return  # the processor has checkpointed all of it before it failed
+        lag_ms = self._batch.cut.lag.lag_ms
         batch = RecordBatch(self._worker.stream.name, self._shard_id, records, lag_ms, self._hook.redelivery)
         await self._processor.process_records(batch, self._checkpointer)
 
@@ -318,7 +320,8 @@ class Pipeline(Supervisor):
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
         self._unfinished = self._ledger.unfinished if self._running is not None else 0
         self._end_tasks()
-        self.state, self._is_draining = "draining", True
+        self._is_draining = True
+        self.state = "draining"
         self._set_limit(self.clock.monotonic() + FAREWELL_S)
         self._call_last("lease_lost", lambda processor: processor.lease_lost())
 
