@@ -1,100 +1,172 @@
-"""Bytes that all shards of a worker may hold together: a fetch reserves its expected size before it is sent.
+"""The memory that the shards of a worker share: who may read next, and who has to give up what it has read ahead.
 
-In order of asking; one request that is larger than everything is let through alone. Sizes in bytes.
+A fetch may be sent while less than the total is held, and counts as the most that a reply brings until its size is
+known: so the total and one reply are never passed. Bytes of payloads that rest with a processor which finishes nothing
+are set aside, beside the total, once a shard that holds nothing waits; their shard drops what it has read ahead. So
+that shard goes on, however many others fail or stand still. Durations and instants are monotonic seconds.
 """
 
-from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
 
+from actors import Clock
+
+FETCH_BYTES = 10_485_760
+"""The most that one reply brings. Source: the GetRecords API reference, 10 MB."""
+IDLE_S = 5.0
+"""How long a shard finishes nothing until it may be called in: what it then reads again costs it no longer pause than
+this (Source: the GetRecords API reference, after 10 MB)."""
+PATIENCE_S = 1.0
+"""How long a shard that holds nothing waits until it calls others in: many fetches, but for one that brings 10 MB."""
+
 
 class Budget:
-    """The bytes of one worker."""
+    """The bytes of one worker.
 
-    def __init__(self, total_bytes: int) -> None:
+    Args:
+        total_bytes: below which another fetch may be sent.
+        clock: tells for how long a shard has finished nothing.
+    """
+
+    def __init__(self, total_bytes: int, clock: Clock) -> None:
         self._total_bytes = total_bytes
+        self._spare_bytes = min(FETCH_BYTES, total_bytes // 2)
+        self._clock = clock
         self._used_bytes = 0
-        self._waiting: deque[_Request] = deque()
+        self._accounts: list[Account] = []
+        self._waiting: list[_Request] = []
 
-    @property
-    def used_bytes(self) -> int:
-        return self._used_bytes
+    def account(self, on_call: Callable[[], object]) -> "Account":
+        """Open an account for one shard; ``on_call`` tells it to drop what it has read ahead."""
+        account = Account(self, self._clock, on_call)
+        self._accounts.append(account)
+        return account
 
-    def account(self) -> "Account":
-        """Open an account for one shard."""
-        return Account(self)
+    def forget(self, account: "Account") -> None:
+        self._accounts.remove(account)
 
-    async def reserve(self, size_bytes: int) -> None:
-        """Wait until ``size_bytes`` more are within the budget, and take them."""
-        if not self._waiting and self._fits(size_bytes):
-            self._used_bytes += size_bytes
-            return
-        request = _Request(size_bytes)
+    async def turn(self, account: "Account") -> None:
+        """Wait until a fetch is granted to this account."""
+        request = _Request(account)
         self._waiting.append(request)
+        self._grant()
         try:
-            await request.granted.wait()
+            while not request.granted.is_set():
+                with anyio.move_on_after(PATIENCE_S) as patience:
+                    await request.granted.wait()
+                if patience.cancelled_caught:
+                    self._call_in_for(request)
         except BaseException:
             if request.granted.is_set():
-                self.give_back(size_bytes)
+                account.settle(0)
             else:
                 self._waiting.remove(request)
                 self._grant()
             raise
 
-    def take(self, size_bytes: int) -> None:
-        """Take bytes that are there already, over the total if need be."""
-        self._used_bytes += size_bytes
-
-    def give_back(self, size_bytes: int) -> None:
-        self._used_bytes -= size_bytes
+    def change(self, by_bytes: int) -> None:
+        """Note that so many bytes more, or less, are held."""
+        self._used_bytes += by_bytes
         self._grant()
 
-    def _fits(self, size_bytes: int) -> bool:
-        return self._used_bytes == 0 or self._used_bytes + size_bytes <= self._total_bytes
-
     def _grant(self) -> None:
-        while self._waiting and self._fits(self._waiting[0].size_bytes):
-            request = self._waiting.popleft()
-            self._used_bytes += request.size_bytes
+        while (request := self._next()) is not None:
+            self._waiting.remove(request)
+            self._used_bytes += FETCH_BYTES
+            request.account.expect(FETCH_BYTES)
             request.granted.set()
+
+    def _next(self) -> "_Request | None":
+        """Who is next: in order of asking, but whoever holds nothing before those who read ahead.
+
+        These leave room for one fetch, so that nobody with empty hands waits for what others only keep ready.
+        """
+        hungry = next((request for request in self._waiting if request.account.is_empty), None)
+        if hungry is not None:
+            return hungry if self._used_bytes < self._total_bytes else None
+        has_spare = self._used_bytes + self._spare_bytes < self._total_bytes
+        return self._waiting[0] if self._waiting and has_spare else None
+
+    def _call_in_for(self, request: "_Request") -> None:
+        """Set aside what idle shards hold, the largest first, until a shard that holds nothing has its turn."""
+        now = self._clock.monotonic()
+        idle = [account for account in self._accounts if account.idle_s(now) >= IDLE_S]
+        for account in sorted(idle, key=lambda each: each.held_bytes, reverse=True):
+            if request.granted.is_set() or not request.account.is_empty:
+                return
+            account.set_aside()
 
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    size_bytes: int
+    account: "Account"
     granted: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Account:
     """What one shard holds of the budget. ``close`` returns all of it, whatever became of its tasks."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._held_bytes = 0
+    def __init__(self, budget: Budget, clock: Clock, on_call: Callable[[], object]) -> None:
+        self._budget, self._clock, self._on_call = budget, clock, on_call
+        self._expected_bytes = 0
+        """Of a fetch that is on its way."""
+        self.held_bytes = 0
+        self._aside_bytes = 0
+        """Held, but beside the budget."""
+        self._moved_at = 0.0
         self._is_closed = False
 
-    async def reserve(self, size_bytes: int) -> None:
-        await self._budget.reserve(size_bytes)
-        self._held_bytes += size_bytes
+    @property
+    def is_empty(self) -> bool:
+        """Whether its shard has nothing to do."""
+        return self.held_bytes == 0
 
-    def correct(self, expected_bytes: int, actual_bytes: int) -> None:
-        """Replace a reservation by what really came."""
-        self.give_back(expected_bytes)
-        if not self._is_closed:
-            self._budget.take(actual_bytes)
-            self._held_bytes += actual_bytes
+    def idle_s(self, now: float) -> float:
+        """Return for how long it has held something and finished nothing."""
+        return 0.0 if self.is_empty else now - self._moved_at
+
+    async def turn(self) -> None:
+        """Wait until a fetch may be sent; ``settle`` must follow."""
+        await self._budget.turn(self)
+
+    def expect(self, size_bytes: int) -> None:
+        """Note what a fetch may bring; the budget has counted it."""
+        self._expected_bytes = size_bytes
+
+    def settle(self, size_bytes: int) -> None:
+        """Replace what a fetch was expected to bring by what came: nothing, if it has failed."""
+        expected_bytes, self._expected_bytes = self._expected_bytes, 0
+        came_bytes = 0 if self._is_closed else size_bytes
+        if self.is_empty:
+            self._moved_at = self._clock.monotonic()
+        self.held_bytes += came_bytes
+        self._budget.change(came_bytes - expected_bytes)
 
     def give_back(self, size_bytes: int) -> None:
-        size_bytes = min(size_bytes, self._held_bytes)
-        self._held_bytes -= size_bytes
-        self._budget.give_back(size_bytes)
+        """Note that records of that size are finished or dropped; never more than is held."""
+        aside_bytes = min(size_bytes, self._aside_bytes)
+        counted_bytes = min(size_bytes - aside_bytes, self.held_bytes)
+        self._aside_bytes -= aside_bytes
+        self.held_bytes -= counted_bytes
+        self._moved_at = self._clock.monotonic()
+        self._budget.change(-counted_bytes)
+
+    def set_aside(self) -> None:
+        """Count what is held no longer, and have what was read ahead of it dropped."""
+        set_aside, self.held_bytes = self.held_bytes, 0
+        self._aside_bytes += set_aside
+        self._on_call()
+        self._budget.change(-set_aside)
 
     def reset(self) -> None:
-        """Return all of it; what was read is dropped."""
-        self.give_back(self._held_bytes)
+        """Return all that is held; it is dropped."""
+        self.give_back(self._aside_bytes + self.held_bytes)
 
     def close(self) -> None:
         """Return all of it for good."""
         self._is_closed = True
         self.reset()
+        self.settle(0)
+        self._budget.forget(self)

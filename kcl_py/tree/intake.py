@@ -26,6 +26,7 @@ class Intake:
         self._config, self._account, self._producer = config, account, producer
         self._buffer = Buffer()
         self._reading = 0
+        self.is_open = False
         self._received: SequenceNumber | None = None
         self._in_hand: Cut | None = None
         self._last: Lag | None = None
@@ -37,16 +38,21 @@ class Intake:
     def open(self, position: Position, received: SequenceNumber | None, *, epoch: int) -> None:
         """Begin to read at ``position``; what is at or before ``received`` is dropped."""
         self._reading += 1
-        self._received = received
+        self._received, self.is_open = received, True
         self._producer.tell(OpenReading(position, self._reading, epoch))
         fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
         self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
 
-    def close(self) -> None:
-        """Stop reading and forget what was read; what is in hand stays."""
+    def close(self) -> int:
+        """Stop reading and forget what was read; what is in hand stays. Return how many bytes were dropped."""
         self._producer.tell(CloseReading())
         self._reading += 1
-        self._account.give_back(self._buffer.clear())
+        self.is_open = False
+        if self._buffer:
+            self._last = self.lag()
+        dropped_bytes = self._buffer.clear()
+        self._account.give_back(dropped_bytes)
+        return dropped_bytes
 
     def is_current(self, message: FetchedBatch | CaughtUp | EndSeen) -> bool:
         """Whether a message is of the reading that is open, rather than of one that has been closed."""

@@ -289,6 +289,14 @@ class EndSeen:
     reading: int
 
 
+# --- the worker's memory budget → Pipeline -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DropAhead:
+    """Others wait for memory while this shard finishes nothing: drop what was read ahead of the batch in hand."""
+
+
 # --- Pipeline → Lease --------------------------------------------------------------------------------------------
 
 

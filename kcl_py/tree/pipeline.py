@@ -26,6 +26,7 @@ from kcl_py.tree.messages import (
     Confirmed,
     Drain,
     Drained,
+    DropAhead,
     EndSeen,
     FetchedBatch,
     Halted,
@@ -55,7 +56,7 @@ class Pipeline(Supervisor):
         super().__init__()
         self._worker, self._shard_id = worker, shard_id
         self._log = worker.log.bind(shard_id=shard_id)
-        self._account = worker.budget.account()
+        self._account = worker.budget.account(lambda: self.ref.tell(DropAhead()))
         self._ledger = Ledger()
         self._batch: Delivery | None = None
         self._children: tuple[ShardInfo, ...] | None = None
@@ -91,6 +92,8 @@ class Pipeline(Supervisor):
             case CaughtUp():
                 self._intake.note_caught_up(message, self.clock.monotonic())
                 self._tell_progress()
+            case DropAhead():
+                self._drop_ahead()
             case Returned():
                 self._return()
             case Raised(error):
@@ -146,8 +149,21 @@ class Pipeline(Supervisor):
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=str(self._ledger.prefix or self._row.checkpoint))
         self.state = "running"
-        position = start_position(self._ledger.prefix, self._row)
-        self._intake.open(position, self._ledger.prefix, epoch=self._shard.epoch)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Read from the end of what is finished; only while no batch is in hand."""
+        prefix, self._children = self._ledger.prefix, None
+        self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
+
+    def _drop_ahead(self) -> None:
+        """Make room for other shards; what is dropped was never handed over, and is read after the batch in hand."""
+        if self.state != "running":
+            return
+        if dropped_bytes := self._intake.close():
+            self._log.info("kcl_py.fetch.ahead_dropped", size_bytes=dropped_bytes)
+        if self._batch is None:
+            self._read_on()
 
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._batch is not None or bool(self._intake)
@@ -213,6 +229,8 @@ class Pipeline(Supervisor):
         batch, self._batch = self._batch, None
         self._ledger.finish(batch.entry)
         self._intake.finish()
+        if self.state == "running" and not self._intake.is_open:
+            self._read_on()
         self._tell_progress()
         self._hand_over()
 

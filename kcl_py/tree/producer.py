@@ -15,8 +15,6 @@ from kcl_py.sources.source import Fetched, Position, PositionKind
 from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
 from kcl_py.tree.worker import Worker
 
-FIRST_FETCH_BYTES = 1_048_576
-"""What the first reply is expected to hold: the most that a shard takes in a second."""
 BACKOFF_S = 0.5
 BACKOFF_MAX_S = 8.0
 """Pauses after a failed request double up to this, with jitter: within a shard's 5-second penalty for 10 MB."""
@@ -61,7 +59,6 @@ class Producer(Actor):
         self._reading = 0
         self._room_records = self._room_bytes = 0
         self._ahead = Ahead(worker.config.delivery.max_ahead.seconds)
-        self._expected_bytes = FIRST_FETCH_BYTES
         self._arrived_bytes = 0
         self._backoff = Backoff(BACKOFF_S, BACKOFF_MAX_S, worker.ids.jitter)
         self._request: OwnedTask | None = None
@@ -119,18 +116,19 @@ class Producer(Actor):
             self._request = self.run_task(self._read, done=lambda outcome: outcome, failed=_Failed)
 
     async def _read(self) -> _Read | _AgedOut:
-        expected_bytes = self._expected_bytes
-        await self._account.reserve(expected_bytes)
-        actual_bytes = 0
+        """Ask for memory last: it is counted as full while the request is on its way, and must not wait for a quota."""
+        iterator = self._iterator or await self._open()
+        if iterator is None:
+            return _AgedOut()
+        await self._quota_allows()
+        await self._account.turn()
+        size_bytes = 0
         try:
-            iterator = self._iterator or await self._open()
-            if iterator is None:
-                return _AgedOut()
             fetched = await self._fetch(iterator)
-            actual_bytes = self._arrived_bytes = fetched.size_bytes
+            size_bytes = self._arrived_bytes = fetched.size_bytes
             return _Read(fetched)
         finally:
-            self._account.correct(expected_bytes, actual_bytes)
+            self._account.settle(size_bytes)
 
     async def _open(self) -> str | None:
         assert self._position is not None
@@ -142,18 +140,20 @@ class Producer(Actor):
                 return None
             raise RequestError(error.operation, error.target, error.code, "although the stream lists it") from error
 
-    async def _fetch(self, iterator: str) -> Fetched:
+    async def _quota_allows(self) -> None:
         clock, quota = self.clock, self._worker.quota(self._shard_id)
         while (wait_s := quota.wait_s(clock.monotonic())) > 0:
             await clock.sleep(wait_s)
-        sent_at, size_bytes = clock.monotonic(), 0
+
+    async def _fetch(self, iterator: str) -> Fetched:
+        sent_at, size_bytes = self.clock.monotonic(), 0
         try:
             fetched = await self._worker.source.fetch(
                 self._shard_id, iterator, limit=self._worker.config.fetch.max_records
             )
             size_bytes = fetched.size_bytes
         finally:
-            quota.spent(sent_at, size_bytes)
+            self._worker.quota(self._shard_id).spent(sent_at, size_bytes)
         return fetched
 
     def _take(self, fetched: Fetched) -> None:
@@ -163,7 +163,6 @@ class Producer(Actor):
             self._position = Position(PositionKind.AFTER, int(last.sequence_number))
             self._room_records -= len(fetched.records)
             self._room_bytes -= fetched.size_bytes
-            self._expected_bytes = max(fetched.size_bytes, 1)
             self._ahead.add(len(fetched.records), self.clock.monotonic())
             self._pipeline.tell(FetchedBatch(fetched.records, fetched.lag_ms, fetched.size_bytes, self._reading))
         elif fetched.next_iterator is not None:

@@ -208,7 +208,7 @@ class Stream:
             ids=self._ids,
             log=log,
             gate=Gate(GATE_SLOTS),
-            budget=Budget(config.fetch.budget_bytes),
+            budget=Budget(config.fetch.budget_bytes, clock),
             pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
             started_at=started_at,
         )

@@ -16,6 +16,7 @@ import structlog
 from actors import Actor, Child, Question, Ref, Restart, Supervisor, running
 from actors.testing import EventLog
 from kcl_py.config import Config
+from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
@@ -170,6 +171,13 @@ class Stage:
         fence.confirmed_at = now
         return fence
 
+    async def finds_memory_free(self) -> None:
+        """Fail unless a shard may read at once; with ``fetch.budget_bytes`` of 1 that is when nothing is held."""
+        account = self.worker.budget.account(lambda: None)
+        async with asyncio.timeout(budget.PATIENCE_S / 2):  # before anybody is called in
+            await account.turn()
+        account.close()
+
     def row(self, key: str = SHARD) -> LeaseRow:
         return row_from_item(self.store.items[key])
 
@@ -214,7 +222,7 @@ def _worker(
         ids=Ids(generator),
         log=structlog.get_logger(),
         gate=Gate(16),
-        budget=Budget(config.fetch.budget_bytes),
+        budget=Budget(config.fetch.budget_bytes, clock),
         pulse=Pulse(config.leases.margin_s / 2, clock.monotonic()),
         started_at=clock.monotonic(),
     )

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from structlog.testing import LogCapture
@@ -11,7 +12,7 @@ from kcl_py.leases.row import Halt, LeaseRow
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import Position, PositionKind, ShardInfo
-from kcl_py.tree.messages import Complete, Confirm, Confirmed, Drained, Halted, PipelineStarted, Progress
+from kcl_py.tree.messages import Complete, Confirm, Confirmed, Drained, DropAhead, Halted, PipelineStarted, Progress
 from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
 from tests.simloop import simulated
@@ -176,12 +177,67 @@ async def test_pipeline_halts_and_holds_its_place_when_retries_are_used_up(log: 
 @simulated
 async def test_pipeline_gives_its_memory_back_when_it_halts() -> None:
     """A shard that stands still holds nothing of the budget that the worker's other shards read with."""
-    replies = [some_records(10, first=1 + 10 * n, size_bytes=1000) for n in range(20)]
-    async with a_pipeline(*replies, work=Failing(99), delivery={"retries": 1, "backoff_s": 2.0}) as played:
+    delivery: dict[str, Any] = {"retries": 1, "backoff_s": 2.0, "batch": {"max_records": 4}}
+    async with a_pipeline(some_records(10), work=Failing(99), fetch={"budget_bytes": 1}, delivery=delivery) as played:
         played.begin()
         await played.lease.hears(Halted)
-        await asyncio.sleep(30)
-        assert played.stage.worker.budget.used_bytes == 0
+        await played.stage.finds_memory_free()
+
+
+@simulated
+async def test_pipeline_is_read_no_further_than_max_ahead_bytes_beyond_what_is_finished() -> None:
+    """``delivery.max_ahead.bytes``: reading waits for the unbroken run of finished records, and goes on with it."""
+    source = ScriptedSource(*(some_records(2, first=1 + 2 * n, size_bytes=50) for n in range(10)))
+    async with a_pipeline(source=source, delivery={"max_ahead": {"bytes": 250}, "batch": {"max_records": 1}}) as played:
+        played.stage.diary.work_s = 10.0
+        played.begin()
+        await asyncio.sleep(5)
+        assert len(source.fetched) == 3, "one reply may go over, none begins without room"
+        await asyncio.sleep(10)
+        assert len(source.fetched) == 3, "250 bytes are not finished yet"
+        await asyncio.sleep(10)
+        assert len(source.fetched) == 4
+
+
+@simulated
+async def test_pipeline_reads_again_at_once_what_it_dropped_with_no_batch_in_hand() -> None:
+    """What the fence holds back can make room for other shards, and is not lost by that."""
+    source = ScriptedSource(some_records(2), some_records(2, first=3))
+    async with a_pipeline(source=source) as played:
+        played.stage.diary.work_s = 5.0
+        played.begin()
+        await asyncio.sleep(2.0)
+        played.stage.stand_still()
+        await asyncio.sleep(1.0)
+        played.stage.keep_pulse()
+        await played.lease.hears(Confirm)
+        source.replies.append(some_reply(some_records(3, first=3), is_end=True))
+        played.ref.tell(DropAhead())
+        await until(lambda: not source.replies)
+        assert source.opened[1:] == [Position(PositionKind.AFTER, 2)]
+        played.fence.confirmed_at = played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await played.lease.hears(Complete)
+        assert played.numbers() == [[1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 3.0, 12.0], ids=["initializing", "ending", "ended"])
+@simulated
+async def test_pipeline_drops_nothing_when_nothing_is_read_ahead(after_s: float) -> None:
+    """A call for memory that comes too early or too late changes nothing."""
+    source = ScriptedSource(some_reply(some_records(2), is_end=True))
+    async with a_pipeline(source=source) as played:
+
+        async def shard_ended(self: object, checkpointer: object) -> None:
+            await asyncio.sleep(10)
+
+        played.stage.worker.processor.shard_ended = shard_ended  # type: ignore[method-assign]
+        played.begin()
+        await asyncio.sleep(after_s)
+        played.ref.tell(DropAhead())
+        await asyncio.sleep(20)
+        assert played.lease.of(Complete) == [Complete(SequenceNumber(2), ())]
+        assert len(source.opened) == 1
 
 
 @simulated

@@ -29,7 +29,7 @@ async def a_producer(source: Source, **options: Any) -> AsyncIterator[tuple[Stag
     """Run a Producer with a probe for its Pipeline."""
     async with a_stage(source=source, **options) as stage:
         pipeline = await stage.neighbour("pipeline")
-        account = stage.worker.budget.account()
+        account = stage.worker.budget.account(lambda: None)
         producer = await stage.play("producer", lambda: Producer(stage.worker, SHARD, pipeline.ref, account))
         yield stage, producer, pipeline
 
@@ -252,28 +252,56 @@ async def test_producer_drops_the_reply_when_reading_was_closed_meanwhile() -> N
     """What was on its way when the Pipeline drained reaches nobody, and gives its bytes back."""
     source = ScriptedSource(some_records(3, size_bytes=100))
     source.latency_s = 1.0
-    async with a_producer(source) as (stage, producer, pipeline):
+    async with a_producer(source, fetch={"budget_bytes": 1}) as (stage, producer, pipeline):
         begin(producer)
         await until(lambda: source.fetched)
         producer.tell(CloseReading())
         await asyncio.sleep(30)
         assert not pipeline.heard
         assert len(source.fetched) == 1
-        assert stage.worker.budget.used_bytes == 0
+        await stage.finds_memory_free()
 
 
 @simulated
-async def test_producer_waits_with_its_request_when_the_budget_of_the_worker_is_used_up() -> None:
-    """A fetch reserves its bytes from what all shards share before it is sent."""
+async def test_producer_waits_with_its_request_when_the_memory_of_the_worker_is_used_up() -> None:
+    """A fetch is sent when there is room for it in what all shards share."""
     source = ScriptedSource(some_records(1))
     async with a_producer(source, fetch={"budget_bytes": 2_000_000}) as (stage, producer, pipeline):
-        stage.worker.budget.take(1_500_000)
+        other = stage.worker.budget.account(lambda: None)
+        await other.turn()
         begin(producer)
         await asyncio.sleep(30)
         assert not source.fetched
-        stage.worker.budget.give_back(1_000_000)
+        other.settle(1_999_999)
         await pipeline.hears(FetchedBatch)
-        assert stage.worker.budget.used_bytes == 500_001, "what was reserved is what came"
+
+
+@simulated
+async def test_producer_takes_no_memory_while_its_quota_makes_it_wait() -> None:
+    """The five seconds after a reply of 10 MB are no reason for other shards to wait, too."""
+    source = ScriptedSource(some_records(10, size_bytes=1_000_000), some_records(1, first=11))
+    async with a_stage(source=source, fetch={"budget_bytes": 1}) as stage:
+        pipeline = await stage.neighbour("pipeline")
+        account = stage.worker.budget.account(lambda: None)
+        producer = await stage.play("producer", lambda: Producer(stage.worker, SHARD, pipeline.ref, account))
+        begin(producer)
+        await pipeline.hears(FetchedBatch)
+        account.reset()
+        await asyncio.sleep(1)
+        await stage.finds_memory_free()
+        await pipeline.hears(FetchedBatch, times=2)
+
+
+@simulated
+async def test_producer_asks_for_no_more_records_than_are_configured() -> None:
+    """``fetch.max_records`` bounds one read; the rest comes with the next ones."""
+    fleet = Fleet(shards=1)
+    fleet.put(25)
+    source = KinesisSource(KinesisClient(fleet.model, fleet.clock), STREAM, clock=fleet.clock)
+    async with a_producer(source, fetch={"max_records": 10}) as (_, producer, pipeline):
+        begin(producer)
+        await pipeline.hears(FetchedBatch, times=3)
+        assert [len(batch.records) for batch in pipeline.of(FetchedBatch)] == [10, 10, 5]
 
 
 @simulated
