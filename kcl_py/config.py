@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MARGIN_MIN_S = 1.0
-"""Least time between a holder's own deadline and the expiry that others see. Source: lease protocol, possession."""
+"""Least time between a holder's own deadline and the expiry that others see: clocks drift and timers are late."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = r"[a-zA-Z0-9_.-]"
@@ -278,8 +278,11 @@ class Config(Section):
         workers_table = self.leases.workers_table or f"{self.app}-WorkerMetricStats"
         if self.leases.store == "dynamodb":
             for key, name in (("table", table), ("workers_table", workers_table)):
-                if re.fullmatch(_TABLE, name) is None:
-                    raise ValueError(f"leases.{key}: expected a table name of 3 to 255 characters, found {name!r}")
+                if re.fullmatch(_TABLE, name) is None:  # so it was made of the app's, as one that is set was checked
+                    raise ValueError(
+                        f"app: expected a name that gives leases.{key} 3 to 255 characters, found one that gives it "
+                        f"{len(name)}; change it or set leases.{key}"
+                    )
             if table == workers_table:
                 raise ValueError(
                     f"leases.workers_table: expected another table than leases.table, found {table!r} in both"

@@ -12,16 +12,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from kcl_py.options import Option, options
+from kcl_py.printable import printable
 
 _SHOWN_CHARS = 60
 
 
 def faults_of(invalid: ValidationError, values: Mapping[str, Any]) -> list[str]:
-    """Make one sentence for each option that is wrong, in the order of the table, sections before what is in them."""
+    """Make one sentence for each option that is wrong, in the order of the table.
+
+    Of a section that may also be a word nothing is said where what is in it says more.
+    """
     faults = dict(_fault(error["type"], error["loc"], error["msg"], values) for error in invalid.errors())
     order = list(options())
     return [
-        faults[path] for path in sorted(faults, key=lambda path: order.index(path) if path in order else len(order))
+        faults[path]
+        for path in sorted(faults, key=lambda path: order.index(path) if path in order else len(order))
+        if not any(other.startswith(f"{path}.") for other in faults)
     ]
 
 
@@ -33,15 +39,16 @@ def describe(value: object) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    text = re.sub(r"//[^/]*@", "//***@", str(value))
-    return repr(text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…")
+    return repr(_short(re.sub(r"//[^/]*@", "//***@", str(value))))
 
 
-def unknown_key(path: str) -> str:
-    """Say that there is no option ``path``, and which one is nearest."""
-    parent, _, key = path.rpartition(".")
+def unknown_key(parent: str, key: str) -> tuple[str, str]:
+    """Return the path of a key that is no option, and the sentence that says so and which one is nearest."""
+    path = f"{parent}.{printable(_short(key)) or repr(key)}".lstrip(".")
     expected = f"a known key of {parent}" if parent else "a known key"
-    return f"{path}: expected {expected}, found {describe(key)}" + did_you_mean(nearest_option(path))
+    section, _, leaf = key.rpartition(".")
+    meant = f"{leaf} under {section}" if key in options() and section else nearest_option(path)
+    return path, f"{path}: expected {expected}, found {_short(key)!r}" + did_you_mean(meant)
 
 
 def nearest_option(path: str) -> str | None:
@@ -59,11 +66,14 @@ def did_you_mean(near: str | None) -> str:
     return f"; did you mean {near}?" if near else ""
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+
+
 def _fault(kind: str, loc: Sequence[str | int], message: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    if kind == "extra_forbidden":
+        return unknown_key(_known_path(loc[:-1]), str(loc[-1]))
     path = _known_path(loc)
-    if kind == "extra_forbidden" and path == ".".join(map(str, loc[:-1])):
-        unknown = ".".join(map(str, loc))
-        return unknown, unknown_key(unknown)
     option = options().get(path)
     if option is None or (kind == "value_error" and option.is_section):  # a rule about several options
         sentence = f"{path}.{message}".lstrip(".").replace("Value error, ", "")
@@ -75,9 +85,12 @@ def _fault(kind: str, loc: Sequence[str | int], message: str, values: Mapping[st
 
 
 def _known_path(loc: Sequence[str | int]) -> str:
-    """The longest part of ``loc`` that is an option: behind it come names that pydantic gives to parts of a union."""
-    paths = [".".join(map(str, loc[:length])) for length in range(len(loc), 0, -1)]
-    return next((path for path in paths if path in options()), "")
+    """The option that ``loc`` is about: in between may be names that pydantic gives to the parts of a union."""
+    path = ""
+    for part in loc:
+        longer = f"{path}.{part}".lstrip(".")
+        path = longer if longer in options() else path
+    return path
 
 
 def _value_at(path: str, values: Any) -> Any:

@@ -10,10 +10,14 @@ import inspect
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partialmethod
 from os import PathLike, fspath
-from typing import Protocol
+from types import FunctionType
+from typing import Any, Protocol, cast
 
 from kcl_py.errors import ProcessorError
+from kcl_py.printable import one_line
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 
 
@@ -94,17 +98,28 @@ class RecordProcessor:
 
 
 _HOOKS = ("initialize", "process_records", "lease_lost", "shard_ended", "shutdown_requested")
+_NEARLY = 0.85
+"""How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
 
 
 def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> type[RecordProcessor]:
-    """Import ``module:Class``.
+    """Import ``module:Class``; see ``import_processor``.
+
+    Raises:
+        ProcessorError: the import fails, or the class is not a RecordProcessor that can be used.
+    """
+    return check_processor(import_processor(path, folders=folders), path)
+
+
+def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> object:
+    """Return what ``module:Class`` names, whatever it is.
 
     Args:
         path: as in the option ``processor``.
         folders: go first on ``sys.path``, in this order, and stay there for what the module imports later.
 
     Raises:
-        ProcessorError: the import fails, or the class is not a RecordProcessor that can be used.
+        ProcessorError: the import fails, or there is nothing of that name.
     """
     for folder in reversed(folders):
         if sys.path[:1] != [fspath(folder)]:
@@ -115,7 +130,7 @@ def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) ->
     except (Exception, SystemExit) as error:
         raise ProcessorError(
             f"cannot import processor {path!r}: expected module {module_name!r} to import,"
-            f" found {type(error).__name__}: {_one_line(error)}"
+            f" found {type(error).__name__}: {one_line(str(error))}"
         ) from error
     for name in class_path.split("."):
         found = getattr(found, name, None)
@@ -123,34 +138,91 @@ def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) ->
         raise ProcessorError(
             f"cannot import processor {path!r}: expected class {class_path!r} in module {module_name!r}, found none"
         )
-    return check_processor(found, path)
+    return found
 
 
 def check_processor(found: object, path: str) -> type[RecordProcessor]:
     """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``."""
+    for fault in processor_faults(found):
+        raise ProcessorError(f"cannot use processor {path!r}: {fault}")
+    return cast("type[RecordProcessor]", found)
 
-    def fault(expected: str, but: str) -> ProcessorError:
-        return ProcessorError(f"cannot use processor {path!r}: expected {expected}, found {but}")
 
+def processor_faults(found: object) -> list[str]:
+    """Say what keeps ``found`` from being a processor: ``expected X, found Y`` for each fault."""
     if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
         kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        raise fault("a subclass of kcl_py.RecordProcessor", f"{kind} that is none")
-    if found.process_records is RecordProcessor.process_records:
-        raise fault("process_records to be overridden", "none")
-    for hook in _HOOKS:
-        if not inspect.iscoroutinefunction(getattr(found, hook)):
-            raise fault(f"`async def {hook}`", "`def`" if callable(getattr(found, hook)) else "no function")
-    required = _required_arguments(found)
-    if required:
-        raise fault("a constructor without arguments", f"it needs {', '.join(required)}")
-    return found
+        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none"]
+    misspelt = _misspelt_hooks(found)
+    faults = [
+        f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
+    ]
+    if "process_records" not in _own_hooks(found) and "process_records" not in misspelt.values():
+        faults.append("expected process_records to be overridden, found none")
+    return (
+        faults + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))] + _creation_faults(found)
+    )
 
 
-def _required_arguments(processor: type[RecordProcessor]) -> list[str]:
+def _own_hooks(processor: type[RecordProcessor]) -> list[str]:
+    return [hook for hook in _HOOKS if getattr(processor, hook) is not getattr(RecordProcessor, hook)]
+
+
+def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
+    """Return methods that would never be called, each with the hook that was meant: it has nearly the same name.
+
+    A hook that is there is not missed, and a method that the hook's arguments do not fit has another purpose; but
+    process_records has to be there.
+    """
+    missed = [hook for hook in _HOOKS if hook not in _own_hooks(processor)]
+    methods = [
+        name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
+    ]
+    meant = {name: near for name in methods for near in get_close_matches(name.lower(), missed, n=1, cutoff=_NEARLY)}
+    return {name: hook for name, hook in meant.items() if hook == "process_records" or _fits(processor, name, hook)}
+
+
+def _hook_fault(processor: type[RecordProcessor], hook: str) -> str | None:
+    method = _method(processor, hook)
+    if inspect.isasyncgenfunction(method):
+        return f"expected `async def {hook}`, found an async generator; take out its yield"
+    if not inspect.iscoroutinefunction(method):
+        return f"expected `async def {hook}`, found " + ("`def`" if callable(method) else "no function")
+    if not _fits(processor, hook, hook):
+        return f"expected {hook} to take {_signature(RecordProcessor, hook)}, found {_signature(processor, hook)}"
+    return None
+
+
+def _fits(processor: type[RecordProcessor], name: str, hook: str) -> bool:
+    """Tell whether the method ``name`` can be called with what ``hook`` is called with."""
+    try:
+        _signature(processor, name).bind(*_signature(RecordProcessor, hook).parameters)
+    except TypeError:
+        return False
+    return True
+
+
+def _signature(processor: type[RecordProcessor], name: str) -> inspect.Signature:
+    """Return the names that a method takes, without ``self``; where it is decorated, those of the decorator."""
+    parameters = inspect.signature(_method(processor, name), follow_wrapped=False).parameters.values()
+    return inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in parameters])
+
+
+def _method(processor: type[RecordProcessor], name: str) -> Any:
+    """Return a method as an instance would have it, without making one."""
+    found = inspect.getattr_static(processor, name)
+    is_method = isinstance(found, (FunctionType, classmethod, staticmethod, partialmethod))
+    return found.__get__(object(), processor) if is_method else found
+
+
+def _creation_faults(processor: type[RecordProcessor]) -> list[str]:
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = inspect.signature(processor).parameters.values()
-    return [each.name for each in parameters if each.default is each.empty and each.kind not in optional]
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    try:
+        parameters = list(inspect.signature(processor).parameters.values())
+    except ValueError:  # it is built on a class of Python's own, of which nothing can be said
+        parameters = []
+    if required := [each.name for each in parameters if each.default is each.empty and each.kind not in optional]:
+        return [f"expected a constructor without arguments, found it needs {', '.join(required)}"]
+    if left := sorted(getattr(processor, "__abstractmethods__", ())):
+        return [f"expected a class that can be made, found it abstract: {', '.join(left)}"]
+    return []

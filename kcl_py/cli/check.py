@@ -1,12 +1,14 @@
 """``kcl check FILE``: whether a worker could start with this file, without opening a socket."""
 
+import os
 import sys
 from pathlib import Path
 
-from kcl_py.cli.failure import USAGE, print_error, sentence
-from kcl_py.cli.loading import load_class, load_config
+from kcl_py.cli.failure import USAGE, print_error
+from kcl_py.cli.loading import folders_of, load_config
 from kcl_py.errors import ConfigError, ProcessorError
-from kcl_py.settings import read_document
+from kcl_py.processor import import_processor, processor_faults
+from kcl_py.settings import read
 
 
 def check_command(file: Path) -> int:
@@ -14,25 +16,31 @@ def check_command(file: Path) -> int:
     try:
         config = load_config(file)
     except ConfigError as error:
-        for fault in (*error.faults, *_processor_faults(file)):
-            print_error(fault)
-        return USAGE
-    faults = _processor_faults(file, config.processor)
+        faults = [*error.faults, *_processor_faults(file, _processor(file, error.faults))]
+    else:
+        faults = _processor_faults(file, config.processor)
+        if not faults:
+            sys.stdout.write(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     for fault in faults:
         print_error(fault)
-    if not faults:
-        sys.stdout.write(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     return USAGE if faults else 0
 
 
-def _processor_faults(file: Path, path: str | None = None) -> list[str]:
-    """What is wrong with the processor; none if other faults hide which one it is."""
+def _processor(file: Path, faults: tuple[str, ...]) -> str | None:
+    """Return which processor is named; None if that is one of the faults, or the file cannot be read."""
+    if any(fault.startswith(f"{file}: processor") for fault in faults):
+        return None
     try:
-        path = path or read_document(str(file))[0].get("processor")
-        if isinstance(path, str) and ":" in path:
-            load_class(path, file)
+        return str(read(str(file), os.environ)[0]["processor"])
     except ConfigError:
+        return None
+
+
+def _processor_faults(file: Path, path: str | None) -> list[str]:
+    if path is None:
         return []
+    try:
+        faults = processor_faults(import_processor(path, folders=folders_of(file)))
     except ProcessorError as error:
-        return [f"{file}: processor: {sentence(error)}"]
-    return []
+        faults = [str(error).partition(f"{path!r}: ")[2]]
+    return [f"{file}: processor: {fault}" for fault in faults]

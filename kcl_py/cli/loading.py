@@ -22,8 +22,13 @@ def load_config(file: Path) -> Config:
 
 
 def load_class(path: str, file: Path) -> type[RecordProcessor]:
-    """Import the processor, seeking it in FILE's folder, then here; raises ``ProcessorError``."""
-    return load_processor(path, folders=(file.resolve().parent, Path.cwd()))
+    """Import the processor; raises ``ProcessorError``."""
+    return load_processor(path, folders=folders_of(file))
+
+
+def folders_of(file: Path) -> tuple[Path, Path]:
+    """Return where a processor is sought: in FILE's folder, then here."""
+    return file.resolve().parent, Path.cwd()
 
 
 @contextmanager

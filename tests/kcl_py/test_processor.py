@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcl_py import ProcessorError, RecordProcessor
-from kcl_py.processor import load_processor
+from kcl_py.processor import import_processor, load_processor, processor_faults
 
 HEADER = "from kcl_py import RecordProcessor\n"
 GOOD = HEADER + "class Good(RecordProcessor):\n    async def process_records(self, batch, checkpointer): ...\n"
@@ -97,11 +97,101 @@ def test_missing_module_and_missing_class_are_told_apart(tmp_path: Path) -> None
             GOOD + "class Bad(Good):\n    def __init__(self, table, *more, size=1): ...\n",
             "expected a constructor without arguments, found it needs table",
         ),
+        (
+            HEADER + "class Bad(RecordProcessor):\n    async def process_records(self, batch): ...\n",
+            "expected process_records to take (batch, checkpointer), found (batch)",
+        ),
+        (
+            HEADER + "class Bad(RecordProcessor):\n    async def process_records(batch, checkpointer): ...\n",
+            "expected process_records to take (batch, checkpointer), found (checkpointer)",
+        ),
+        (
+            GOOD + "class Bad(Good):\n    async def lease_lost(self, checkpointer: int, *, why): ...\n",
+            "expected lease_lost to take (), found (checkpointer, *, why)",
+        ),
+        (
+            GOOD + "class Bad(Good):\n    @staticmethod\n    async def initialize(a, b): ...\n",
+            "expected initialize to take (shard), found (a, b)",
+        ),
+        (
+            HEADER + "class Bad(RecordProcessor):\n    async def process_records(self, batch, checkpointer): yield\n",
+            "expected `async def process_records`, found an async generator; take out its yield",
+        ),
+        (
+            GOOD + "class Bad(Good):\n    async def shard_endded(self, checkpointer): ...\n",
+            "expected a hook of RecordProcessor, found 'shard_endded'; did you mean shard_ended?",
+        ),
+        (
+            GOOD + "class Bad(Good):\n    def leaseLost(self): ...\n",
+            "expected a hook of RecordProcessor, found 'leaseLost'; did you mean lease_lost?",
+        ),
+        (
+            HEADER + "class Bad(RecordProcessor):\n    async def proces_records(self, batch): ...\n",
+            "expected a hook of RecordProcessor, found 'proces_records'; did you mean process_records?",
+        ),
+        (
+            GOOD + "class Bad(Good):\n    @property\n    def lease_lost(self): return self.nothing\n",
+            "expected `async def lease_lost`, found no function",
+        ),
+        (
+            GOOD + "import abc\nclass Bad(Good, abc.ABC):\n    @abc.abstractmethod\n    def table(self): ...\n",
+            "expected a class that can be made, found it abstract: table",
+        ),
     ],
 )
 def test_class_that_cannot_be_used_is_a_fault(tmp_path: Path, text: str, sentence: str) -> None:
     """Found before the first lease is taken, not at the first record."""
     assert fault("mine:Bad", write(tmp_path, text)) == f"cannot use processor 'mine:Bad': {sentence}"
+
+
+def test_every_fault_of_a_class_is_told(tmp_path: Path) -> None:
+    """One for each cause, so nobody has to try five times."""
+    text = (
+        HEADER + "class Bad(RecordProcessor):\n    async def proces_records(self): ...\n    def lease_lost(self): ...\n"
+    )
+    assert processor_faults(import_processor("mine:Bad", folders=(write(tmp_path, text),))) == [
+        "expected a hook of RecordProcessor, found 'proces_records'; did you mean process_records?",
+        "expected `async def lease_lost`, found `def`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "async def process_record(self, batch, checkpointer): ...",  # a part of process_records, which is there
+        "def initialized(self): ...",  # what initialize is given does not fit
+        "def close(self): ...",
+        "initialised = False",
+        "initialiser = dict",
+        "async def shard_ended(self, *anything): ...",
+        "async def initialize(self, shard, again=False): ...",
+        "@classmethod\n    async def lease_lost(cls): ...",
+        "lease_lost = functools.partialmethod(Good.lease_lost)",
+        "process_records = logged(Good.process_records)",  # it is the wrapper that is called
+        "shutdown_requested = inject(Good.process_records)",
+    ],
+)
+def test_class_that_can_be_used_is_accepted_whatever_else_it_has(tmp_path: Path, method: str) -> None:
+    """A rule that refuses what works is worse than none."""
+    decorators = (
+        "import functools\n"
+        "def logged(hook):\n"
+        "    @functools.wraps(hook)\n"
+        "    async def call(*args): return await hook(*args)\n"
+        "    return call\n"
+        "def inject(hook):\n"
+        "    @functools.wraps(hook)\n"
+        "    async def call(self, checkpointer): return await hook(self, None, checkpointer)\n"
+        "    return call\n"
+    )
+    folder = write(tmp_path, GOOD + decorators + f"class Fine(Good):\n    {method}\n")
+    assert load_processor("mine:Fine", folders=(folder,)).__name__ == "Fine"
+
+
+def test_class_built_on_one_of_pythons_own_is_accepted(tmp_path: Path) -> None:
+    """Of its constructor nothing can be said."""
+    text = HEADER + "class Fine(RecordProcessor, dict):\n    async def process_records(self, b, c): ...\n"
+    assert load_processor("mine:Fine", folders=(write(tmp_path, text),)).__name__ == "Fine"
 
 
 @pytest.mark.asyncio

@@ -115,7 +115,19 @@ def test_start_without_zone_is_answered_with_the_same_time_in_utc() -> None:
         ({"leases": {"failover_s": 301}}, "leases.failover_s: expected a number from 3 to 300, found '301'"),
         ({"leases": {"max_leases": 0}}, "leases.max_leases: expected a whole number of at least 1, found '0'"),
         ({"leases": {"worker_id": "a/b"}}, "leases.worker_id: expected 1 to 200 characters, no space or slash"),
-        ({"leases": {"billing": {"read": 1}}}, "leases.billing: expected on_demand or a mapping of read, write"),
+        (
+            {"leases": {"billing": "cheap"}},
+            "leases.billing: expected on_demand or a mapping of read, write, found 'cheap'",
+        ),
+        ({"leases": {"billing": []}}, "leases.billing: expected on_demand or a mapping of read, write, found a list"),
+        (
+            {"leases": {"billing": {"read": 1}}},
+            "leases.billing.write: expected a whole number of at least 1, found nothing",
+        ),
+        (
+            {"leases": {"billing": {"read": 0, "write": 1}}},
+            "leases.billing.read: expected a whole number of at least 1, found '0'",
+        ),
         ({"leases": {"store": "redis"}}, "leases.store: expected dynamodb or memory, found 'redis'"),
         ({"fetch": {"max_records": 0}}, "fetch.max_records: expected a whole number from 1 to 10000, found '0'"),
         ({"fetch": {"budget_bytes": 0}}, "fetch.budget_bytes: expected a whole number of at least 1, found '0'"),
@@ -144,7 +156,12 @@ def test_option_out_of_range_is_named_with_what_was_expected_and_found(options: 
     [
         ({"leases": {"exclusive_id": True}}, "leases.exclusive_id: expected worker_id to be set beside it"),
         ({"delivery": {"backoff_s": 31}}, "delivery.backoff_max_s: expected at least backoff_s (31), found 30"),
-        ({"app": "ab"}, "leases.table: expected a table name of 3 to 255 characters, found 'ab'"),
+        (
+            {"app": "ab"},
+            "app: expected a name that gives leases.table 3 to 255 characters, found one that gives it 2; "
+            "change it or set leases.table",
+        ),
+        ({"app": "a" * 240}, "app: expected a name that gives leases.workers_table 3 to 255 characters, found one"),
         ({"leases": {"workers_table": "demo"}}, "leases.workers_table: expected another table than leases.table"),
     ],
 )
@@ -154,8 +171,9 @@ def test_options_that_do_not_fit_together_are_a_fault(options: dict[str, Any], e
     assert fault.startswith(expected)
 
 
-def test_short_app_name_is_fine_when_leases_are_in_memory() -> None:
-    """No table, no rules of tables."""
+def test_short_app_name_is_fine_when_tables_are_named_or_there_are_none() -> None:
+    """No table of that name, no rules of tables."""
+    assert Config(**{**REQUIRED, "app": "a"}, leases=Leases(table="abc")).app == "a"
     assert Config(**{**REQUIRED, "app": "a"}, leases=Leases(store="memory")).app == "a"
 
 
@@ -169,6 +187,18 @@ def test_short_app_name_is_fine_when_leases_are_in_memory() -> None:
             "leases.failover: expected a known key of leases, found 'failover'; did you mean leases.failover_s?",
         ),
         ({"xyzzy": 1}, "xyzzy: expected a known key, found 'xyzzy'"),
+        (
+            {"leases": {"billing": {"read": 1, "write": 1, "wrote": 1}}},
+            "leases.billing.wrote: expected a known key of leases.billing, found 'wrote'; "
+            "did you mean leases.billing.write?",
+        ),
+        (
+            {"leases.table": "x"},
+            "leases.table: expected a known key, found 'leases.table'; did you mean table under leases?",
+        ),
+        ({"": 1}, "'': expected a known key, found ''"),
+        ({"a\x1b]b": 1}, "a\\x1b]b: expected a known key, found 'a\\x1b]b'"),
+        ({"k" * 70: 1}, f"{'k' * 60}…: expected a known key, found '{'k' * 60}…'"),
     ],
 )
 def test_unknown_key_is_a_fault_with_the_nearest_known_one(options: dict[str, Any], expected: str) -> None:

@@ -92,6 +92,14 @@ def test_fault_of_a_variable_names_the_variable(file: Path) -> None:
     ]
 
 
+def test_part_of_a_capacity_in_a_variable_asks_for_the_other_part(file: Path) -> None:
+    """The variable that is there is not to blame."""
+    assert faults(file, REQUIRED, KCL_LEASES__BILLING__READ="0") == [
+        "leases.billing.read (from KCL_LEASES__BILLING__READ): expected a whole number of at least 1, found '0'",
+        "leases.billing.write: expected a whole number of at least 1, found nothing",
+    ]
+
+
 def test_unknown_variable_is_a_warning_only(file: Path) -> None:
     """Kubernetes injects KCL_PORT for a Service named kcl."""
     with pytest.warns(UserWarning, match="^KCL_PORT: not an option, ignored$"):
@@ -107,58 +115,6 @@ def test_mistyped_variable_is_warned_about_with_the_right_one(file: Path) -> Non
 def test_other_variables_are_left_alone(file: Path) -> None:
     """Only KCL_ is ours."""
     assert load(file, REQUIRED, AWS_REGION="eu-west-1", KCLX="1").aws.region is None
-
-
-def test_key_that_is_there_twice_is_a_fault_beside_the_others(file: Path) -> None:
-    """YAML would take the last one in silence."""
-    assert faults(file, REQUIRED + "leases:\n  table: one\n  table: two\ngrace_s: x\n") == [
-        "leases.table: expected the key once, found it again on line 6",
-        "grace_s: expected a number of at least 0, found 'x'",
-    ]
-
-
-@pytest.mark.parametrize("text", ["", "# nothing\n", "null\n"])
-def test_empty_file_is_a_fault(file: Path, text: str) -> None:
-    """It cannot name a stream."""
-    assert faults(file, text) == ["expected a mapping of options, found nothing"]
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("- a\n- b\n", "expected a mapping of options, found a list"),
-        ("hello\n", "expected a mapping of options, found 'hello'"),
-        ("app: [1\n", "expected YAML, found a mistake: expected ',' or ']', but got '<stream end>' (line 2, column 1)"),
-        ("app: a\n---\napp: b\n", "expected YAML, found a mistake: another document (line 2, column 1)"),
-        ("app: *x\n", "expected YAML, found a mistake: found undefined alias 'x' (line 1, column 6)"),
-        ("app: a\n\tb: c\n", "expected YAML, found a mistake: found character '\\t' that cannot start any token"),
-        ("a: &a {b: *a}\n", "expected YAML, found a value that contains itself"),
-    ],
-)
-def test_file_that_is_no_mapping_is_one_clear_fault(file: Path, text: str, fault: str) -> None:
-    """With the place, where there is one."""
-    (found,) = faults(file, text)
-    assert found.startswith(fault)
-
-
-def test_file_that_is_not_utf8_is_a_fault(file: Path) -> None:
-    """It says which byte."""
-    file.write_bytes(b"app: caf\xe9\n")
-    with pytest.raises(ConfigError, match="expected UTF-8 text, found byte 0xe9"):
-        Config.load(file, env={})
-
-
-def test_file_with_a_byte_order_mark_is_read(file: Path) -> None:
-    """Some editors put one there."""
-    file.write_bytes(b"\xef\xbb\xbf" + REQUIRED.encode())
-    assert Config.load(file, env={}).app == "demo"
-
-
-def test_missing_file_is_a_fault_that_names_it(file: Path) -> None:
-    """As it was given."""
-    with pytest.raises(ConfigError) as caught:
-        Config.load(str(file), env={})
-    assert caught.value.faults == (f"{file}: expected a readable file, found: No such file or directory",)
 
 
 def test_unknown_key_without_value_is_a_fault_too(file: Path) -> None:

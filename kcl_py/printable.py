@@ -1,0 +1,16 @@
+r"""Text from outside made fit to be shown: a row, a name or an exception must not steer the reader's terminal.
+
+Pure. Escapes are those of Python's string literals, as in ``\x1b``.
+"""
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with an escape for each control, format or line-breaking character (``str.isprintable``)."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line, printable: each run of white space becomes one space."""
+    return printable(" ".join(text.split()))
