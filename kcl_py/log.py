@@ -13,6 +13,8 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
+from kcl_py.printable import printable
+
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "text", "json"]
 
@@ -30,11 +32,10 @@ def configure(level: Level, format: Format, *, file: TextIO | None = None) -> No
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _with_traceback if number == logging.DEBUG else _without_traceback,
     ]
-    render: Processor = (
-        structlog.dev.ConsoleRenderer(colors=file.isatty(), exception_formatter=structlog.dev.plain_traceback)
-        if is_text
-        else structlog.processors.JSONRenderer(default=str)
-    )
+    render: Processor = structlog.processors.JSONRenderer(default=str)
+    if is_text:
+        before.append(_printable)
+        render = structlog.dev.ConsoleRenderer(colors=file.isatty(), exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(
         processors=[*before, render],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -58,6 +59,14 @@ def _route_other_libraries(before: list[Processor], render: Processor, file: Tex
     )
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.WARNING)
+
+
+def _printable(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Escape what could steer the terminal; the lines of a traceback stay lines. JSON has escapes of its own."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = "\n".join(map(printable, value.split("\n")))
+    return event
 
 
 def _with_traceback(logger: Any, method: str, event: EventDict) -> EventDict:

@@ -1,6 +1,8 @@
 """The command ``kcl``. Each command imports what it needs when it is called, so that all start fast."""
 
+import io
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +14,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The worker's options, in YAML.")]
 
 
-def main() -> None:
-    """Run the command line and exit; a failure ends with one line ``error: …`` on stderr."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (default: that of this process) and exit.
+
+    A failure ends with one line ``error: …`` on stderr. What stdout cannot encode is written as an escape.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
+        code = app(arguments, standalone_mode=False)
     except typer.TyperException as usage:
         code = _usage(usage)
     except (typer.Abort, KeyboardInterrupt):
@@ -33,8 +41,10 @@ def main() -> None:
 
 
 def _usage(usage: typer.TyperException) -> int:
+    from kcl_py.cli.failure import print_error
+
     message = usage.format_message().rstrip(".")
-    sys.stderr.write(f"error: {message[:1].lower()}{message[1:]}; see kcl --help\n")
+    print_error(f"{message[:1].lower()}{message[1:]}; see kcl --help")
     return usage.exit_code
 
 
@@ -48,7 +58,9 @@ def _print_version(is_wanted: bool) -> None:
 
 @app.callback()
 def kcl(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Consume a Kinesis stream with leased, supervised shards."""
 
@@ -63,7 +75,7 @@ def run(file: File) -> int:
 
 @app.command()
 def check(file: File) -> int:
-    """Say whether FILE and its processor can be used; opens no connection."""
+    """Say whether FILE and its processor can be used; connects nowhere."""
     from kcl_py.cli.check import check_command
 
     return check_command(file)

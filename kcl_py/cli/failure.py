@@ -6,6 +6,7 @@ import traceback
 from actors.errors import ActorError
 from kcl_py.errors import AwsSetupError, ConfigError, KclError, ProcessorError
 from kcl_py.log import shows_tracebacks
+from kcl_py.printable import one_line, printable
 
 WORKER_FAILED, USAGE, AWS_SETUP, UNFINISHED = 1, 2, 3, 4
 """Exit codes; 0 is a clean end, and 130 and 143 are a second SIGINT and SIGTERM."""
@@ -25,14 +26,15 @@ def fail(error: BaseException, *, code: int | None = None) -> int:
     """Say on stderr why the command fails, and return its exit code: ``code``, or what ``error`` stands for."""
     cause = first_cause(error)
     if shows_tracebacks():
-        traceback.print_exception(error)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            sys.stderr.write(f"{printable(line)}\n")
     print_error(sentence(cause))
     return exit_code(cause) if code is None else code
 
 
 def print_error(text: str) -> None:
-    """Write one ``error:`` line."""
-    sys.stderr.write(f"error: {text}\n")
+    """Write one ``error:`` line; what the text quotes from outside cannot break it or steer the terminal."""
+    sys.stderr.write(f"error: {one_line(text)}\n")
     sys.stderr.flush()
 
 
@@ -45,8 +47,8 @@ def first_cause(error: BaseException) -> BaseException:
 
 
 def sentence(error: BaseException) -> str:
-    """Return the error on one line; one that is not ours is a fault of the program, and named as such."""
-    text = " ".join(str(error).split())
+    """Return what the error says; one that is not ours is a fault of the program, and named as such."""
+    text = str(error)
     if isinstance(error, ActorError) and error.__cause__ is not None:  # a supervisor gave up: what matters is why
         return f"{text}: {sentence(error.__cause__)}"
     if isinstance(error, KclError | ActorError):

@@ -6,43 +6,50 @@ The first line on stdout says where it listens; a how-to follows. Kinesis answer
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Annotated, NoReturn
 
 import anyio
-import typer
 
 from actors.clock import SystemClock
+from kcl_py.errors import ConfigError
 
-DEFAULT_PORT = 4567
 MAX_PORT = 65_535
 _EXTRA = ("aiohttp", "moto", "flask", "flask_cors")
 """What the extra ``local`` brings that is imported here."""
 _STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
 
 
-def local_command(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 is any free one.")] = DEFAULT_PORT,
-    stream: Annotated[list[str] | None, typer.Option(help="A stream to begin with, as NAME:SHARDS.")] = None,
-) -> None:
-    """Run a local AWS: Kinesis and DynamoDB on one port of 127.0.0.1, all in memory."""
+def local_command(port: int, streams: Sequence[str]) -> None:
+    """Run a local AWS (Kinesis and DynamoDB on one port of 127.0.0.1, all in memory) until a signal ends it.
+
+    Args:
+        port: 0 is any free one.
+        streams: those to begin with, each as ``NAME:SHARDS``.
+
+    Raises:
+        ConfigError: it cannot be served.
+    """
+    _check_extra()
+    if not 0 <= port <= MAX_PORT:
+        raise ConfigError(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
+    anyio.run(_run, port, _shards_by_stream(streams))
+
+
+def _check_extra() -> None:
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
-        _fail(f"cannot run a local AWS: {missing[0]} is not installed; pip install 'kcl-py[local]'")
-    if not 0 <= port <= MAX_PORT:
-        _fail(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
-    anyio.run(_run, port, _streams(stream or []))
+        raise ConfigError(f"cannot run a local AWS: {missing[0]} is not installed; pip install 'kcl-py[local]'")
 
 
-def _streams(texts: list[str]) -> dict[str, int]:
-    """Return the number of shards by stream name."""
+def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:
     streams: dict[str, int] = {}
     for text in texts:
         found = _STREAM.fullmatch(text)
         if found is None:
-            _fail(f"cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}")
+            raise ConfigError(f"cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}")
         if found[1] in streams:
-            _fail(f"cannot create stream {found[1]!r} twice: give each --stream once")
+            raise ConfigError(f"cannot create stream {found[1]!r} twice: give each --stream once")
         streams[found[1]] = int(found[2])
     return streams
 
@@ -65,9 +72,11 @@ async def _run(port: int, streams: dict[str, int]) -> None:
                 dynamodb.load()
                 await anext(signals)
     except ModelError as refusal:
-        _fail(f"cannot create the streams: {refusal.message}")
+        raise ConfigError(f"cannot create the streams: {refusal.message}") from refusal
     except OSError as error:
-        _fail(f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one")
+        raise ConfigError(
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one"
+        ) from error
     finally:
         dynamodb.close()
 
@@ -91,8 +100,3 @@ For a worker's YAML (with the two access key variables above):
     region: us-east-1
     endpoint: {url}
 """
-
-
-def _fail(sentence: str) -> NoReturn:
-    sys.stderr.write(f"error: {sentence}\n")
-    raise typer.Exit(2)

@@ -1,8 +1,8 @@
 """``python -m kcl_py.local`` is ``kcl local``."""
 
-import typer
+import sys
 
-from kcl_py.cli.local import local_command
+from kcl_py.cli.app import main
 
 if __name__ == "__main__":
-    typer.run(local_command)
+    main(["local", *sys.argv[1:]])

@@ -67,6 +67,21 @@ def test_event_is_text_when_on_a_terminal() -> None:
     assert json.loads(terminal.getvalue().splitlines()[-1])["event"] == "kcl_py.lease.lost"
 
 
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_what_an_event_quotes_cannot_steer_the_terminal(style: Any) -> None:
+    """Exceptions of users and rows of others end in events; a traceback keeps its lines."""
+    terminal = Terminal()
+    log.configure("debug", style, file=terminal)
+    try:
+        raise ValueError("\x1b]0;owned\x07")
+    except ValueError:
+        structlog.get_logger().exception("kcl_py.actor.failed", error="\x9b1m\u202e", other=["\x1b[2J"])
+    logging.getLogger("botocore").warning("\x1b[2J")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())  # but for the renderer's own colours
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert len(shown.splitlines()) > 4 or style == "json"
+
+
 def test_text_can_be_asked_for_and_has_no_colours_off_a_terminal() -> None:
     """Colour codes in a file are noise."""
     file = io.StringIO()

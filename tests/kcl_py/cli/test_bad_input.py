@@ -15,6 +15,10 @@ class Good(RecordProcessor):
     async def process_records(self, batch, checkpointer): ...
 
 class Plain: ...
+
+class Odd(RecordProcessor):
+    async def proces_records(self, batch): ...
+    def lease_lost(self): ...
 """
 GOOD = "app: demo\nstream: flights\nprocessor: mine:Good\n"
 
@@ -76,6 +80,20 @@ def test_file_with_one_fault_is_one_error(folder: Path, command: str, text: str,
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("processor", ["a:B:x", "", "mine"])
+def test_processor_that_is_none_is_one_error(folder: Path, command: str, processor: str) -> None:
+    """It is not imported besides; the same from a variable."""
+    for done in (
+        kcl(folder, command, write(folder, GOOD.replace("mine:Good", processor))),
+        kcl(folder, command, write(folder, GOOD), KCL_PROCESSOR=processor),
+    ):
+        assert done.returncode == 2
+        (line,) = error_lines(done)
+        assert line.startswith("error: worker.yaml: processor")
+        assert ": expected module:Class, found " in line
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
 @pytest.mark.parametrize(
     ("processor", "fault"),
     [
@@ -106,6 +124,29 @@ def test_check_puts_every_fault_on_a_line_of_its_own(folder: Path) -> None:
     done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:") + "grace_s: x\nstrem: y\n"))
     assert done.returncode == 2
     assert [line.split(": ")[2] for line in error_lines(done)] == ["grace_s", "strem", "processor"]
+
+
+def test_check_says_of_a_processor_what_was_expected_and_found(folder: Path) -> None:
+    """In the form of all other faults, and each of its faults."""
+    done = kcl(folder, "check", write(folder, GOOD.replace("Good", "Odd")))
+    assert done.returncode == 2
+    assert error_lines(done) == [
+        "error: worker.yaml: processor: expected a hook of RecordProcessor, found 'proces_records'; "
+        "did you mean process_records?",
+        "error: worker.yaml: processor: expected `async def lease_lost`, found `def`",
+    ]
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:")))
+    assert error_lines(done) == [
+        "error: worker.yaml: processor: expected module 'nowhere' to import, "
+        "found ModuleNotFoundError: No module named 'nowhere'"
+    ]
+
+
+def test_check_imports_the_processor_of_a_variable_beside_other_faults(folder: Path) -> None:
+    """What the worker would import, not what the file says."""
+    file = write(folder, GOOD.replace("mine:Good", "nowhere:Good") + "? [a]\n: b\n")
+    assert len(error_lines(kcl(folder, "check", file, KCL_PROCESSOR="mine:Good"))) == 1
+    assert len(error_lines(kcl(folder, "check", file, KCL_PROCESSOR="mine:Plain"))) == 2
 
 
 def test_check_finds_nothing_wrong_with_a_good_file(folder: Path) -> None:
@@ -167,6 +208,48 @@ def test_usage_error_is_one_error(folder: Path, arguments: tuple[str, ...], erro
     """No box, no usage text in the way."""
     done = kcl(folder, *arguments)
     assert (done.returncode, error_lines(done), done.stdout) == (2, [error], "")
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("check",), ("status",), ("local",)])
+def test_help_is_there_by_either_name(folder: Path, command: tuple[str, ...]) -> None:
+    """On stdout, for the command line and for each command."""
+    short, long = (kcl(folder, *command, name) for name in ("-h", "--help"))
+    assert (short.returncode, short.stdout, short.stderr) == (0, long.stdout, "")
+    assert " ".join(("Usage: kcl", *command)) in short.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("\x1b[31mfly",),
+        ("check", "worker.yaml", "--\x9bfast"),
+        ("check", "a\x1b]0;\x07\n.yaml"),
+        ("check", os.fsdecode(b"\xff\x1b.yaml")),
+        ("local", "--stream", "\x1bc:1"),
+    ],
+)
+def test_error_line_cannot_steer_the_terminal(folder: Path, arguments: tuple[str, ...]) -> None:
+    """Names come from anywhere; what cannot be printed is shown as an escape, on one line."""
+    done = kcl(folder, *arguments)
+    assert done.returncode == 2
+    (line,) = error_lines(done)
+    assert done.stderr == f"{line}\n"
+    assert line.isprintable()
+    assert "\\x" in line
+
+
+def test_key_of_a_file_cannot_steer_the_terminal(folder: Path) -> None:
+    """YAML has escapes for every character."""
+    (line,) = error_lines(kcl(folder, "check", write(folder, GOOD + '"a\\e[2J": 1\n')))
+    assert line == r"error: worker.yaml: a\x1b[2J: expected a known key, found 'a\x1b[2J'"
+
+
+def test_result_is_written_even_where_stdout_has_fewer_letters(folder: Path) -> None:
+    """In an old locale, a letter that it lacks is an escape and no failure."""
+    (folder / "mine.py").write_text(PROCESSOR.replace("Good", "Größe"), encoding="utf-8")
+    done = kcl(folder, "check", write(folder, GOOD.replace("Good", "Größe")), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "ok: app demo, stream flights, processor mine:Gr\\xf6\\xdfe\n"
 
 
 def test_version_is_that_of_the_distribution(folder: Path) -> None:
