@@ -4,8 +4,8 @@ At the start AWS errors become ``AwsSetupError``s that name the resolved stream,
 libraries is imported before the first connection. Durations are seconds.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from kcl_py.errors import (
     ConfigError,
     CredentialsError,
     EndpointError,
+    LeaseTableError,
     MissingError,
     RequestError,
     StreamNotFoundError,
@@ -63,26 +64,59 @@ async def connect(config: Config, *, clock: Clock | None = None) -> AsyncIterato
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         sessions = _sessions()
-        kinesis = await _client(stack, sessions, config, "kinesis")
+        source, place = await _source(stack, sessions, config, clock)
         leases = await _leases(stack, sessions, config, clock)
-        source = KinesisSource(kinesis, config.stream, clock=clock)
-        place = f"{kinesis.meta.region_name} at {origin(kinesis.meta.endpoint_url)}"
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
         log.info("kcl_py.stream.found", arn=info.arn, status=info.status, place=place)
         yield Clients(source, leases, info)
 
 
 @asynccontextmanager
+async def connect_to_look(config: Config, *, clock: Clock | None = None) -> AsyncIterator[Clients]:
+    """Connect to a stream and a lease table that are both there, for looking at them.
+
+    Raises:
+        ConfigError: the leases are kept in memory, where nobody else can see them.
+        LeaseTableError: there is no lease table, or it has another key.
+        StreamNotFoundError, CredentialsError, EndpointError, AwsSetupError: as for ``connect``.
+    """
+    from kcl_py.leases.dynamodb import DynamoLeaseStore
+
+    _check_shared(config)
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        sessions = _sessions()
+        source, place = await _source(stack, sessions, config, clock)
+        client = await _client(stack, sessions, config, "dynamodb")
+        info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
+        await _find_table(client, config.leases.table, clock)
+        yield Clients(source, DynamoLeaseStore(client, config.leases, clock=clock), info)
+
+
+@asynccontextmanager
 async def connect_leases(config: Config, *, clock: Clock | None = None) -> AsyncIterator[LeaseStore]:
-    """Connect to the lease table alone, for looking at it.
+    """Connect to the lease table alone, which need not be there yet.
 
     Raises:
         ConfigError: the leases are kept in memory, where nobody else can see them.
     """
-    if config.leases.store == "memory":
-        raise ConfigError("cannot look at the leases: expected leases.store dynamodb, found memory")
+    _check_shared(config)
     async with AsyncExitStack() as stack:
         yield await _leases(stack, _sessions(), config, clock or SystemClock())
+
+
+@contextmanager
+def looking_at(table: str) -> Iterator[None]:
+    """Turn what keeps a lease table from being looked at into a ``LeaseTableError`` or another ``AwsSetupError``."""
+    what = f"cannot read lease table {table!r}"
+    try:
+        yield
+    except MissingError as error:
+        raise LeaseTableError(
+            f"{what}: expected the table of a worker that has run, found none; check app, leases.table and the region"
+        ) from error
+    except RequestError as error:
+        raise AwsSetupError(f"{what}: {error.code}" + (f": {error.detail}" if error.detail else "")) from error
 
 
 async def reach(source: Source, stream: str, place: str = "", *, timeout_s: float, clock: Clock) -> StreamInfo:
@@ -156,6 +190,30 @@ def _sessions() -> "Sessions":
     from kcl_py.sessions import Sessions
 
     return Sessions()
+
+
+async def _source(
+    stack: AsyncExitStack, sessions: "Sessions", config: Config, clock: Clock
+) -> tuple[KinesisSource, str]:
+    """Return the stream to read, and its region and endpoint for people."""
+    client = await _client(stack, sessions, config, "kinesis")
+    place = f"{client.meta.region_name} at {origin(client.meta.endpoint_url)}"
+    return KinesisSource(client, config.stream, clock=clock), place
+
+
+def _check_shared(config: Config) -> None:
+    if config.leases.store == "memory":
+        raise ConfigError("cannot look at the leases: expected leases.store dynamodb, found memory")
+
+
+async def _find_table(client: Any, name: str, clock: Clock) -> None:
+    """Make sure that there is a lease table that can be read."""
+    from kcl_py.leases.tables import DEADLINE_S, Table, until_active
+
+    with looking_at(name):
+        with request("DescribeTable", name, deadline_s=DEADLINE_S):
+            await client.describe_table(TableName=name)
+        await until_active(client, Table("lease table", name, "leaseKey"), clock)
 
 
 async def _client(

@@ -9,8 +9,27 @@ from typing import Any
 
 from kcl_py.config import Config
 from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.printable import printable
 
 Report = dict[str, Any]
+
+HEAD = ("app", "stream", "table", "at")
+WORKER_COLUMNS = ("worker", "state", "held", "max", "seen_s_ago")
+SHARD_COLUMNS = (
+    "shard",
+    "state",
+    "owner",
+    "next_owner",
+    "checkpoint",
+    "sub",
+    "counter",
+    "lag_ms",
+    "lag_age_s",
+    "parents",
+    "halted",
+    "fault",
+)
+"""The keys of the object and the columns of the text, in their order; extended, never renamed."""
 
 
 def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow], now_s: float) -> Report:
@@ -21,7 +40,9 @@ def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow
         "stream": config.stream_name,
         "table": config.leases.table,
         "at": datetime.fromtimestamp(now_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "workers": [_worker(row, now_s) for row in sorted(workers, key=lambda row: row.worker)],
+        "workers": [
+            _worker(row, now_s, config.leases.failover_s) for row in sorted(workers, key=lambda row: row.worker)
+        ],
         "shards": shards,
         "totals": _totals(shards),
     }
@@ -37,8 +58,7 @@ def state_of(row: LeaseRow) -> str:
 
 
 def _shard(row: LeaseRow, now_s: float) -> Report:
-    native = row.native
-    is_current = native.owner == row.holder  # else these fields are of an earlier owner
+    native, is_current = row.native, row.native_is_current
     halted = native.halted if is_current else None
     lag_at_ms = native.lag_at_ms if is_current else None
     return {
@@ -57,13 +77,14 @@ def _shard(row: LeaseRow, now_s: float) -> Report:
     }
 
 
-def _worker(row: WorkerRow, now_s: float) -> Report:
+def _worker(row: WorkerRow, now_s: float, failover_s: float) -> Report:
+    seen_s_ago = round(now_s - row.updated_s, 1)
     return {
         "worker": row.worker,
-        "state": row.state,
+        "state": "silent" if seen_s_ago > failover_s else row.state,
         "held": row.held,
         "max": row.max_leases,
-        "seen_s_ago": round(now_s - row.updated_s, 1),
+        "seen_s_ago": seen_s_ago,
     }
 
 
@@ -78,24 +99,20 @@ def _totals(shards: Sequence[Report]) -> Report:
 
 
 def text(status: Report) -> str:
-    """Return the report as text, with the same columns in the same order."""
-    head = "  ".join(f"{key} {status[key]}" for key in ("app", "stream", "table", "at"))
+    """Return the report as text, with the same columns in the same order; nothing in it can steer a terminal."""
+    head = "  ".join(f"{key} {_cell(status[key])}" for key in HEAD)
     totals = "  ".join(f"{key} {_cell(value)}" for key, value in status["totals"].items())
     return "\n\n".join(
         [
             head,
-            _table("worker state held max seen_s_ago", status["workers"]),
-            _table(
-                "shard state owner next_owner checkpoint sub counter lag_ms lag_age_s parents halted fault",
-                status["shards"],
-            ),
+            _table(WORKER_COLUMNS, status["workers"]),
+            _table(SHARD_COLUMNS, status["shards"]),
             f"totals  {totals}",
         ]
     )
 
 
-def _table(columns: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    names = columns.split()
+def _table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
     return "\n".join(
@@ -107,5 +124,5 @@ def _cell(value: object) -> str:
     if value is None or value == []:
         return "-"
     if isinstance(value, Mapping):
-        return f"{value['error']}@{value['position']}"
-    return ",".join(value) if isinstance(value, list) else str(value)
+        value = f"{value['error']}@{value['position']}"
+    return printable(",".join(value) if isinstance(value, list) else str(value))

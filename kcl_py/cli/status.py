@@ -10,13 +10,16 @@ import structlog
 
 from actors.clock import SystemClock
 from kcl_py.cli.loading import load_config
-from kcl_py.errors import AwsSetupError, LeaseTableError, MissingError, RejectedError, RequestError
+from kcl_py.clients import connect_to_look, looking_at
+from kcl_py.errors import MissingError, RejectedError
+from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.row import WorkerRow
 from kcl_py.status import Report, report, text
 
 if TYPE_CHECKING:
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.sources.source import StreamInfo
 
 
 def status_command(file: Path, *, as_json: bool) -> int:
@@ -27,29 +30,31 @@ def status_command(file: Path, *, as_json: bool) -> int:
 
 
 async def _read(config: "Config") -> Report:
-    from kcl_py.clients import connect_leases
-
-    async with connect_leases(config) as store:
-        return await read_status(store, config, now_s=SystemClock().time())
+    async with connect_to_look(config) as clients:
+        return await read_status(clients.leases, config, stream=clients.stream, now_s=SystemClock().time())
 
 
-async def read_status(store: "LeaseStore", config: "Config", *, now_s: float) -> Report:
+async def read_status(
+    store: "LeaseStore", config: "Config", *, stream: "StreamInfo | None" = None, now_s: float
+) -> Report:
     """Read both tables.
+
+    Args:
+        store: where the rows are.
+        config: for the names of app, stream and table, and the failover time.
+        stream: whose rows they must be; None: that is not looked at.
+        now_s: Unix seconds.
 
     Raises:
         LeaseTableError: there is no lease table.
+        StreamIdentityError: it holds rows of another stream.
         AwsSetupError: it cannot be read.
     """
-    what = f"cannot read lease table {config.leases.table!r}"
-    try:
+    with looking_at(config.leases.table):
         scan = await store.scan()
         workers = await _workers(store)
-    except MissingError as error:
-        raise LeaseTableError(
-            f"{what}: expected the table of a worker that has run, found none; check app, leases.table and the region"
-        ) from error
-    except RequestError as error:
-        raise AwsSetupError(f"{what}: {error.code}" + (f": {error.detail}" if error.detail else "")) from error
+    if stream is not None and (others := strangers(scan.rows, stream)):
+        raise mismatch(others[0], stream, config.leases.table)
     for fault in scan.malformed:
         structlog.get_logger().warning("kcl_py.lease.malformed", fault=fault)
     return report(config, scan.rows, workers, now_s)

@@ -7,15 +7,22 @@ import pytest
 
 from kcl_py.cli.status import read_status
 from kcl_py.config import Config
-from kcl_py.errors import AwsSetupError, LeaseTableError, MissingError, RejectedError, RequestError
+from kcl_py.errors import (
+    AwsSetupError,
+    LeaseTableError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    StreamIdentityError,
+)
 from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
 from kcl_py.leases.store import Scan
-from kcl_py.status import report, state_of, text
+from kcl_py.sources.source import StreamInfo
+from kcl_py.status import SHARD_COLUMNS, WORKER_COLUMNS, report, state_of, text
 
 CONFIG = Config(app="demo", stream="arn:aws:kinesis:eu-west-1:123456789012:stream/flights", processor="m:C")
 NOW_S = 1_767_258_000.0
 """2026-01-01T09:00:00Z."""
-COLUMNS = "shard state owner next_owner checkpoint sub counter lag_ms lag_age_s parents halted fault"
 
 
 def shard(row: LeaseRow) -> dict[str, Any]:
@@ -93,6 +100,31 @@ def test_lag_is_unknown_when_no_shard_tells_it() -> None:
     assert report(CONFIG, [LeaseRow("s")], [], NOW_S)["totals"]["max_lag_ms"] is None
 
 
+@pytest.mark.parametrize(
+    ("seen_s_ago", "state", "shown"),
+    [(9, "active", "active"), (10, "draining", "draining"), (11, "active", "silent"), (11, "draining", "silent")],
+)
+def test_worker_that_has_not_written_for_the_failover_time_is_silent(seen_s_ago: int, state: str, shown: str) -> None:
+    """Its row stays until somebody clears it away; others take its shards from then on."""
+    row = WorkerRow("a", state=state, updated_s=int(NOW_S) - seen_s_ago)
+    [worker] = report(CONFIG, [], [row], NOW_S)["workers"]
+    assert (worker["state"], worker["seen_s_ago"]) == (shown, seen_s_ago)
+
+
+def test_row_cannot_steer_the_terminal_that_shows_it() -> None:
+    """Exceptions carry what their makers put in; in JSON, escapes are JSON's own."""
+    evil = "\x1b[2J\x07\u202e\x9b1m\r\nx"
+    native = Native(owner=evil, fault=evil, halted=Halt(evil, evil))
+    row = LeaseRow(evil, owner=evil, checkpoint_owner=evil, parents=(evil,), native=native)
+    status = report(CONFIG, [row], [WorkerRow(evil)], NOW_S)
+    shown = text(status)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert len(shown.split("\n")) == len(text(report(CONFIG, [LeaseRow("s")], [WorkerRow("a")], NOW_S)).split("\n"))
+    assert "\\x1b[2J\\x07\\u202e\\x9b1m\\r\\nx" in shown
+    assert json.loads(json.dumps(status))["shards"][0]["fault"] == evil
+    assert json.dumps(status).isprintable()
+
+
 def test_text_has_the_same_columns_in_the_same_order() -> None:
     """Both forms are one table."""
     halted = Native(owner="a", halted=Halt("ValueError", "49"))
@@ -100,8 +132,8 @@ def test_text_has_the_same_columns_in_the_same_order() -> None:
     status = report(CONFIG, rows, [WorkerRow("a")], NOW_S)
     shown = text(status).splitlines()
     assert shown[0] == "app demo  stream flights  table demo  at 2026-01-01T09:00:00.000Z"
-    assert shown[2].split() == list(status["workers"][0])
-    assert shown[5].split() == list(status["shards"][0]) == COLUMNS.split()
+    assert tuple(shown[2].split()) == tuple(status["workers"][0]) == WORKER_COLUMNS
+    assert tuple(shown[5].split()) == tuple(status["shards"][0]) == SHARD_COLUMNS
     assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 -"
     assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -"
 
@@ -109,12 +141,18 @@ def test_text_has_the_same_columns_in_the_same_order() -> None:
 class Store:
     """Reads of a lease store, some of which fail."""
 
-    def __init__(self, *, scan: Exception | None = None, workers: Exception | None = None) -> None:
-        self._faults = {"scan": scan, "workers": workers}
+    def __init__(
+        self,
+        rows: tuple[LeaseRow, ...] = (LeaseRow("s"),),
+        *,
+        scan: Exception | None = None,
+        workers: Exception | None = None,
+    ) -> None:
+        self._rows, self._faults = rows, {"scan": scan, "workers": workers}
 
     async def scan(self, *, consistent: bool = False) -> Scan:
         self._raise("scan")
-        return Scan((LeaseRow("s"),))
+        return Scan(self._rows)
 
     async def workers(self) -> tuple[WorkerRow, ...]:
         self._raise("workers")
@@ -141,6 +179,20 @@ async def test_lease_table_that_cannot_be_read_is_a_setup_error(
     with pytest.raises(raised, match=r"^cannot read lease table 'demo': ") as caught:
         await read_status(Store(scan=fault), CONFIG, now_s=NOW_S)  # type: ignore[arg-type]
     assert sentence in str(caught.value)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stored", ["other:1", "flights:1"])
+async def test_rows_of_another_stream_are_not_shown_as_those_of_this_one(stored: str) -> None:
+    """Their shards have the same names; also those of an earlier stream of the same name."""
+    store = Store(
+        rows=(LeaseRow("s-0", native=Native(stream="flights:2")), LeaseRow("s", native=Native(stream=stored)))
+    )
+    stream = StreamInfo("flights", "arn", 2, "ACTIVE", NOW_S)
+    with pytest.raises(
+        StreamIdentityError, match=rf"^cannot use lease table 'demo': .*'flights:2', .*'s' of '{stored}'"
+    ):
+        await read_status(store, CONFIG, stream=stream, now_s=NOW_S)  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio

@@ -47,9 +47,12 @@ def describe(fleet: Fleet, name: str) -> dict[str, Any]:
     return {key: value for key, value in found if key not in ("ItemCount", "TableSizeBytes")}
 
 
-def test_unknown_stream_is_named_with_its_region_and_endpoint(fleet: Fleet, url: str) -> None:
-    """A wrong name, region or account is seen from the line."""
-    assert failing(fleet).startswith(f"cannot read stream '{fleet.app}' in {REGION} at {url}: there is no such stream")
+@pytest.mark.parametrize("command", ["run", "status"])
+def test_unknown_stream_is_named_with_its_region_and_endpoint(fleet: Fleet, url: str, command: str) -> None:
+    """A wrong name, region or account is seen from the line, also where there is a lease table."""
+    create_table(fleet, fleet.app, "leaseKey", ON_DEMAND)
+    error = failing(fleet, command)
+    assert error.startswith(f"cannot read stream '{fleet.app}' in {REGION} at {url}: there is no such stream")
 
 
 @pytest.mark.parametrize("command", ["run", "status"])
@@ -72,12 +75,15 @@ def test_unreachable_endpoint_is_named(fleet: Fleet, nowhere: str, command: str)
     assert nowhere in failing(fleet, command, aws__endpoint=nowhere, aws__start_timeout_s=0.5)
 
 
+@pytest.mark.parametrize("command", ["run", "status"])
 @pytest.mark.parametrize(("key", "kind", "found"), [("id", "S", "id (S) hash"), ("leaseKey", "N", "leaseKey (N) hash")])
-def test_table_with_another_key_is_named_with_both_keys(fleet: Fleet, key: str, kind: str, found: str) -> None:
+def test_table_with_another_key_is_named_with_both_keys(
+    fleet: Fleet, command: str, key: str, kind: str, found: str
+) -> None:
     """It is somebody else's: nothing is written to it, and nothing altered."""
     fleet.create(1)
     before = create_table(fleet, fleet.app, key, ON_DEMAND, kind=kind)
-    error = failing(fleet)
+    error = failing(fleet, command)
     assert error.startswith(
         f"cannot use lease table '{fleet.app}': expected the key leaseKey (S) hash, found {found}; "
     )
@@ -97,6 +103,7 @@ def test_missing_table_that_is_not_to_be_created_is_named(fleet: Fleet) -> None:
 
 def test_status_of_an_app_that_has_never_run_names_the_table(fleet: Fleet) -> None:
     """It makes none."""
+    fleet.create(1)
     assert failing(fleet, "status").startswith(f"cannot read lease table '{fleet.app}': expected the table of a worker")
     assert fleet.app not in fleet.dynamodb.list_tables()["TableNames"]
 
@@ -111,10 +118,11 @@ def test_another_stream_under_the_same_app_is_named_with_the_first(fleet: Fleet)
     rows = fleet.rows()
     other = f"{fleet.app}-other"
     fleet.kinesis.create_stream(StreamName=other, ShardCount=1)
-    error = failing(fleet, stream=other)
-    assert error.startswith(f"cannot use lease table '{fleet.app}': expected rows of stream '{other}:")
-    assert f"of '{fleet.app}:" in error
-    assert "give each stream an app of its own" in error
+    for command in ("run", "status"):
+        error = failing(fleet, command, stream=other)
+        assert error.startswith(f"cannot use lease table '{fleet.app}': expected rows of stream '{other}:")
+        assert f"of '{fleet.app}:" in error
+        assert "give each stream an app of its own" in error
     assert fleet.rows() == rows
 
 
