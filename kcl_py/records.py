@@ -16,7 +16,7 @@ class SequenceNumber:
     """A position in a shard, ordered by number, never by text.
 
     Source: sequence numbers grow within a shard but are not dense; an aggregated record holds user records that share
-    a number and differ by ``sub`` (kcl-reference 2.18).
+    a number and differ by ``sub`` (the Java client's ExtendedSequenceNumber).
     """
 
     value: int

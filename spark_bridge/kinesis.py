@@ -16,8 +16,7 @@ from spark_bridge.options import Options
 from spark_bridge.seed import first_offset
 
 LATEST_MARGIN_MS = 2000
-"""How long before the answered time ``latest`` begins: the Date header has whole seconds, and servers' clocks differ.
-Source: the start positions of the lease protocol."""
+"""How long before the answered time ``latest`` begins: that has whole seconds, and servers' clocks differ."""
 TRIES = 12
 PAUSE_S = 0.1
 PAUSE_MAX_S = 5.0

@@ -2,7 +2,7 @@
 
 Pure and deterministic. There is no leader: each worker works out what all of them will do and does its own part, so
 workers that see the same never reach for the same row; where they see different things, conditional writes decide and
-the next tick corrects. Source: lease-protocol 4.
+the next tick corrects. The rules in words: docs/leases.md, "Who gets what".
 """
 
 from bisect import bisect_left

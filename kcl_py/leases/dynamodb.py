@@ -1,7 +1,7 @@
 """The lease store in DynamoDB: one table of leases in the Java client's schema, and a small one of live workers.
 
-It sends each request once and decides nothing; every request has a total deadline of a sixth of the failover time
-(lease-protocol 3), at the start a longer one. An existing table is used as it is.
+It sends each request once and decides nothing; every request has a total deadline of a sixth of the failover time,
+so that two fit well before the holder's own, and at the start a longer one. An existing table is used as it is.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Whether this worker may still act on a shard: asked in place, before every hand-over and every write.
 
-No I/O; instants are monotonic seconds and callers pass them in. See lease-protocol 2.
+No I/O; instants are monotonic seconds and callers pass them in. In words: docs/leases.md, "Possession".
 """
 
 from kcl_py.leases.tenure import Tenure

@@ -1,7 +1,7 @@
 """Let lease writes through in the order of what would be lost by waiting, and only so many at once.
 
 A renewal that queues behind acquisitions costs a shard, so half of the slots are kept for heartbeats. Knows nothing of
-rows or stores. Source: lease-protocol 3.
+rows or stores. In words: docs/leases.md, "Writes".
 """
 
 import heapq

@@ -1,6 +1,7 @@
 """Whose rows these are: a lease table belongs to one stream, told by its name and the second it was created.
 
-Source: lease-protocol 8. A row without an identity (a Java worker's) is adopted by its next holder.
+A row without an identity (a Java worker's) is adopted by its next holder. In words: docs/semantics.md, "One stream,
+one table".
 """
 
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 No I/O. Items hold plain values (see ``row.Item``); what DynamoDB puts on the wire is ``attributes.py``'s business.
 Instants are Unix milliseconds, ``lut`` alone is in seconds, throughput is in kB/s.
-Source of names and types: kcl-reference 1.2 to 1.4.
+Source of names and types: the Java client's DynamoDBLeaseSerializer and WorkerMetricStats.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,7 +2,7 @@
 
 Pure: no I/O and no clock. A shard whose parents are not all read is never begun; one whose descendant has a row is
 never begun again. Sequence of a reshard: parents first. Instants are Unix milliseconds.
-Source: lease-protocol 6 and 7; the Java client's shard sync (kcl-reference 2.10, 2.13, 2.14).
+In words: docs/leases.md, "Which rows are made". Mirrors: the Java client's HierarchicalShardSyncer.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -17,7 +17,7 @@ from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
 HASH_KEYS = 2**128
 """How many hash keys the shards of a stream share. Source: Kinesis API reference, HashKeyRange."""
 LATEST_SLACK_MS = 2000
-"""The stored instant for LATEST lies this much before the reply that resolved it. Source: lease-protocol 7."""
+"""The stored instant for LATEST lies this much before the Date of the reply: it has whole seconds, and clocks differ."""
 
 
 class _State(Enum):

@@ -1,6 +1,6 @@
 """What a holder has proven by its acknowledged writes: the row as it is, and until when it may act.
 
-Pure; instants are monotonic seconds. See lease-protocol 2 and 3.
+Pure; instants are monotonic seconds. In words: docs/leases.md, "Possession".
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """What a receiver does each time it has looked at the row that it waits for. Pure; instants are monotonic seconds.
 
 The holder alone ends its drain; the receiver only sees whether it has let go, has died, or the row is no longer meant
-for it. Source: lease-protocol 5.
+for it. In words: docs/leases.md, "Handoff".
 """
 
 from enum import Enum, auto

@@ -1,9 +1,9 @@
 """The lease row and the worker row: their fields and how they are written as items.
 
-No I/O and no clock. A lease row is the Java client's item plus one map, ``native`` (lease-protocol 1); attributes that
+No I/O and no clock. A lease row is the Java client's item plus one map, ``native`` (docs/leases.md); attributes that
 we do not know are left alone by every write. "Item" here means plain Python values under AWS's attribute names:
 str, int, float, bytes, ``set[str]``, dict, list. Instants in items are Unix milliseconds (``_ms``).
-Source of names and meanings: kcl-reference 1.2 to 1.4.
+Source of names and meanings: the Java client's DynamoDBLeaseSerializer and WorkerMetricStats.
 """
 
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ class LeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One live worker's row (lease-protocol 1)."""
+    """One live worker's row."""
 
     worker: str
     """``wid``; the same string as ``leaseOwner``."""

@@ -1,6 +1,6 @@
-"""Every write of the lease protocol as plain data, and what a read says about one whose outcome is unknown.
+"""Every write of a lease row as plain data, and what a read says about one whose outcome is unknown.
 
-One function for each line of lease-protocol 3. Each takes the row as last seen and who writes, and returns a
+One function for each line of docs/leases.md, "Writes". Each takes the row as last seen and who writes, and returns a
 ``store.Write``; nothing here does I/O, draws tokens or knows the time. Attributes not named here are never touched.
 ``owner`` is ``<worker id>/<incarnation>``, ``token`` the one that this ownership's take wrote.
 """
@@ -237,7 +237,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
         "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
         "lost": neither; for a take or a request, it was not granted.
 
-    Source: lease-protocol 3, last part. A holder's cancel must also have raised the counter: the receiver's own cancel
+    A holder's cancel must also have raised the counter: the receiver's own cancel
     leaves the same owners and renews nothing.
     """
     if found is None:

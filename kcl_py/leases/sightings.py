@@ -1,7 +1,7 @@
 """Judge by reads alone whether something still moves: lease rows, workers' beats, rows that are missing.
 
 No clock and no I/O: callers say when a read began and ended, in monotonic seconds. Nobody looks expired after a pause
-of the reader, since a second read is always needed. Source: lease-protocol 2.
+of the reader, since a second read is always needed. In words: docs/leases.md, "Expiry".
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Where the reading of a leased shard begins. Pure. Source: lease-protocol 7."""
+"""Where the reading of a leased shard begins. Pure. In words: docs/semantics.md, "Where reading begins"."""
 
 from kcl_py.leases.row import LeaseRow
 from kcl_py.records import SequenceNumber

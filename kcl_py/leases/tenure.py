@@ -1,7 +1,7 @@
 """What a holder may rely on between two of its own acknowledged writes.
 
 Replaced by the Lease alone and read in place before each hand-over and each write; no clock of its own.
-Times are monotonic seconds. Source: lease-protocol 2.
+Times are monotonic seconds. In words: docs/leases.md, "Possession".
 """
 
 from dataclasses import dataclass

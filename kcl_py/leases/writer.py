@@ -1,6 +1,6 @@
 """Carries out one conditional write of a Lease, and finds out what became of it.
 
-A refusal or a missing reply is never believed: one consistent read decides (lease-protocol 3). No write is sent after
+A refusal or a missing reply is never believed: one consistent read decides. No write is sent after
 its deadline. Instants are monotonic seconds.
 """
 

@@ -4,7 +4,7 @@ The layout is the one that AWS uses today (its version 2), in hexadecimal digits
 opening second, 1 of the shard's index, 16 of the record's ordinal, 2 unused, 9 of the record's second, 8 of the shard's
 index, ``2``. So numbers of a shard grow and jump, and a shard opened in a later second has greater ones.
 
-Source: the shape that kinesalite found, and the Java client's SequenceNumberValidator (kcl-reference 2.18).
+Source: the shape that kinesalite found, and the Java client's SequenceNumberValidator.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the actors of the tree say to each other: the table of the lease protocol, section 10.
+"""What the actors of the tree say to each other: the table "Who tells whom what" of docs/architecture.md.
 
 Commands are imperative, events past tense. All frozen; nothing is asked, so nobody waits for an answer. ``until_at``
 and other instants are monotonic seconds of the worker's clock.

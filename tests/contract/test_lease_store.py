@@ -23,7 +23,7 @@ EVERY_WRITE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 @EVERY_WRITE
 async def test_write_changes_what_it_names_and_nothing_else(bench: Bench, case: Case) -> None:
-    """The row is then as the protocol says, and attributes we do not know are as they were (B012)."""
+    """The row is then as the protocol says, and attributes we do not know are as they were."""
     await bench.put(stored(case.row))
     assert await bench.store.write(case.write) == case.after
     assert await bench.get(KEY) == stored(case.after, requested=case.row.has_native)

@@ -46,7 +46,7 @@ async def test_scan_follows_pages_to_the_end(dynamo_client: Any) -> None:
 async def test_every_call_says_that_the_table_is_missing(
     dynamo_client: Any, call: Callable[[LeaseStore], Awaitable[Any]]
 ) -> None:
-    """A table that is deleted while workers run is told apart from a row that is (B133), and is not made anew."""
+    """A table that is deleted while workers run is told apart from a row that is, and is not made anew."""
     leases = some_leases()
     bench = await dynamo_bench(dynamo_client, leases)
     for table in (leases.table, leases.workers_table):

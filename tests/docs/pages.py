@@ -39,10 +39,13 @@ def links(page: Path) -> list[str]:
     return _LINK.findall(_BLOCK.sub("", read(page)))
 
 
+def headings(page: Path) -> list[str]:
+    return _HEADING.findall(_BLOCK.sub("", read(page)))
+
+
 def anchors(page: Path) -> set[str]:
     """Return the names under which a page's headings can be linked, as GitHub makes them."""
-    headings = _HEADING.findall(_BLOCK.sub("", read(page)))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(page)}
 
 
 def rows(page: Path, first: str) -> list[list[str]]:

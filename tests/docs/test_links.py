@@ -1,10 +1,13 @@
-"""What the pages point to is there."""
+"""What the pages point to is there, and so is what the code cites of them."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, README, ROOT, anchors, links
+from tests.docs.pages import DOCS, PACKAGES, PAGES, README, ROOT, anchors, headings, links, read
+
+_CITATION = re.compile(r'docs/(\w+\.md)(?:, "([^"]+)")?')
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
@@ -19,6 +22,15 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert broken == []
+
+
+def test_pages_and_headings_that_the_code_cites_are_there() -> None:
+    """A docstring sends its reader somewhere; what is no page of this repository cannot be opened."""
+    sources = [path for folder in (*PACKAGES, "bench", "examples", "tests") for path in (ROOT / folder).rglob("*.py")]
+    cited = {citation for path in sources for citation in _CITATION.findall(read(path).replace("\n", " "))}
+    assert len(cited) > 10
+    assert [f"{name}: {heading}" for name, heading in sorted(cited) if not (DOCS / name).is_file()] == []
+    assert [c for c in sorted(cited) if c[1] and c[1] not in headings(DOCS / c[0])] == []
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

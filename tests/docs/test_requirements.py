@@ -17,3 +17,12 @@ def test_every_test_that_a_requirement_names_is_there() -> None:
     for number, _, tests in table:
         named = tests.split(", ")
         assert set(named) <= defined, f"{number} names {sorted(set(named) - defined)}"
+
+
+def test_every_number_that_a_test_cites_is_on_the_page() -> None:
+    """A number leads to what it stands for."""
+    listed = {row[0] for row in rows(PAGE, "Fault") + rows(PAGE, "Row")}
+    cited = {
+        number for path in TESTS.rglob("*.py") for number in re.findall(r"\b(?:B-\d\d|S\d-\d\d)\b", path.read_text())
+    }
+    assert sorted(cited - listed) == []

@@ -70,7 +70,7 @@ def test_clear_tells_how_many_bytes_it_dropped() -> None:
     ],
 )
 def test_records_at_or_before_a_position_are_left_out(position: SequenceNumber | None, left: list[int]) -> None:
-    """B065, B-20: by number, not by text, and in O(log n)."""
+    """B-20: by number, not by text, and in O(log n)."""
     assert [int(record.sequence_number) for record in after(records(1, 1, 1, 1, first=8), position)] == left
 
 

@@ -14,7 +14,7 @@ def at(number: int) -> SequenceNumber:
 
 @given(sizes=some.lists(some.integers(1, 5), min_size=1, max_size=12), chance=some.randoms(use_true_random=False))
 def test_prefix_is_the_end_of_the_unbroken_run_for_any_order_of_finishing(sizes: list[int], chance: object) -> None:
-    """B-05, B022: it never goes back, never covers an unfinished record, and ends at the last one."""
+    """B-05: it never goes back, never covers an unfinished record, and ends at the last one."""
     ledger, entries, first = Ledger(), [], 1
     for size in sizes:
         entries.append(ledger.open(at(first), at(first + size - 1), size))

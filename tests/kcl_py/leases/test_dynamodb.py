@@ -28,7 +28,7 @@ def a_store(client: FakeTables, **changes: Any) -> DynamoLeaseStore:
 
 
 async def test_existing_table_is_used_without_permission_to_create() -> None:
-    """CreateTable is not called where it is not needed (B137)."""
+    """CreateTable is not called where it is not needed."""
     client = FakeTables(denied=("CreateTable",))
     client.add("app", "leaseKey")
     client.add("app-workers", "wid")
@@ -39,7 +39,7 @@ async def test_existing_table_is_used_without_permission_to_create() -> None:
 
 
 async def test_missing_table_is_an_error_that_names_the_permission_when_creating_is_denied() -> None:
-    """The sentence says which table and what to allow (B137)."""
+    """The sentence says which table and what to allow."""
     client = FakeTables(denied=("CreateTable",))
     with pytest.raises(LeaseTableError) as caught:
         await a_store(client).ensure()
@@ -66,7 +66,7 @@ async def test_table_that_may_not_be_looked_at_is_an_error() -> None:
 
 
 async def test_workers_that_start_at_once_all_find_the_one_table_active() -> None:
-    """In use is tolerated and each waits for ACTIVE (B138)."""
+    """In use is tolerated and each waits for ACTIVE."""
     client = FakeTables(looks=7)
     took_s: list[float | None] = []
 
@@ -114,7 +114,7 @@ async def test_worker_table_is_done_without_when_it_cannot_be_created() -> None:
 
 
 async def test_scan_goes_on_over_empty_pages() -> None:
-    """Only a missing continuation key ends a scan (B126)."""
+    """Only a missing continuation key ends a scan."""
     client = FakeTables()
     rows = [LeaseRow("shardId-1"), LeaseRow("shardId-2")]
     items = [encode_item(item_from_row(row)) for row in rows]

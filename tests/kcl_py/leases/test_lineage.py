@@ -52,7 +52,7 @@ def made(found: tuple[NewLease, ...]) -> dict[str, str]:
 
 
 REFERENCE = "0 1 2 3 4 5 6=0+1 7=2+3 8=6+7 9=5 10=5"
-"""The example of kcl-reference 2.10."""
+"""Two merges and the merge of both, a split, and a shard that nothing happened to; 4, 8, 9 and 10 are open."""
 LATE_SPLIT = "1 2=1 3=2 4=2"
 
 
@@ -76,8 +76,8 @@ LATE_SPLIT = "1 2=1 3=2 4=2"
         ),
         pytest.param(REFERENCE, {}, FROM_LATEST, {"4": LATEST, "8": LATEST, "9": LATEST, "10": LATEST}, id="first"),
         pytest.param(REFERENCE, {}, FROM_HORIZON, {str(n): TRIM_HORIZON for n in range(6)}, id="first"),
-        pytest.param(LATE_SPLIT, {"s3": "700"}, FROM_HORIZON, {"4": TRIM_HORIZON}, id="B045"),
-        pytest.param(LATE_SPLIT, {"s3": "700"}, FROM_LATEST, {"4": TRIM_HORIZON}, id="B045"),
+        pytest.param(LATE_SPLIT, {"s3": "700"}, FROM_HORIZON, {"4": TRIM_HORIZON}, id="a child that was not listed"),
+        pytest.param(LATE_SPLIT, {"s3": "700"}, FROM_LATEST, {"4": TRIM_HORIZON}, id="a child that was not listed"),
         pytest.param(LATE_SPLIT, {"s3": LATEST}, FROM_LATEST, {"4": LATEST}, id="first discovery was cut short"),
         pytest.param("3=2 4=2", {"s3": "700"}, FROM_LATEST, {"4": TRIM_HORIZON}, id="the parent is trimmed"),
         pytest.param(LATE_SPLIT, {"s2": "5"}, FROM_LATEST, {}, id="children come at their parent's end"),
@@ -87,8 +87,12 @@ LATE_SPLIT = "1 2=1 3=2 4=2"
         pytest.param(
             "1 2 3=1+2", {"s1": SHARD_END, "s2": "5"}, FROM_LATEST, {}, id="merge waits for its second parent"
         ),
-        pytest.param("7=6 8=6 9=7", {"s1": "5"}, FROM_LATEST, {"7": TRIM_HORIZON, "8": TRIM_HORIZON}, id="B048"),
-        pytest.param("7=6 8=6 9=7", {"s6": "5"}, FROM_LATEST, {"7": TRIM_HORIZON, "8": TRIM_HORIZON}, id="B048"),
+        pytest.param(
+            "7=6 8=6 9=7", {"s1": "5"}, FROM_LATEST, {"7": TRIM_HORIZON, "8": TRIM_HORIZON}, id="all rows aged out"
+        ),
+        pytest.param(
+            "7=6 8=6 9=7", {"s6": "5"}, FROM_LATEST, {"7": TRIM_HORIZON, "8": TRIM_HORIZON}, id="the parent aged out"
+        ),
     ],
 )
 def test_discover_finds_the_rows_to_create(
@@ -198,7 +202,7 @@ def test_hole_is_a_hash_key_that_no_row_covers(ranges: list[tuple[int, int] | No
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whole_stream_is_read_once_when_started_at_the_horizon(seed: int) -> None:
-    """From an empty table every record of every generation is read, parents before children (B043)."""
+    """From an empty table every record of every generation is read, parents before children."""
     stream = Stream(random.Random(seed))
     stream.live_on(15)
     rows = {new.shard.shard_id: new.row(stream="s:1") for new in discover(stream.listing(), {}, FROM_HORIZON)}
@@ -208,7 +212,7 @@ def test_whole_stream_is_read_once_when_started_at_the_horizon(seed: int) -> Non
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("tenths", [0, 2, 5, 8, 10])
 def test_stream_is_read_from_an_instant_when_started_at_a_timestamp(seed: int, tenths: int) -> None:
-    """Closed shards wholly before it get no row; one that it lies in is read first, then its children (B043)."""
+    """Closed shards wholly before it get no row; one that it lies in is read first, then its children."""
     stream = Stream(random.Random(seed))
     stream.live_on(15)
     start = Position(PositionKind.AT_TIMESTAMP, 1_000_000 + (stream.now_ms - 1_000_000) * tenths // 10)
@@ -220,7 +224,7 @@ def test_stream_is_read_from_an_instant_when_started_at_a_timestamp(seed: int, t
 
 @pytest.mark.parametrize("seed", range(40))
 def test_stream_is_read_from_now_on_when_started_at_latest(seed: int) -> None:
-    """Only open shards get rows, at the instant of the listing, and what comes later is read whole (B043)."""
+    """Only open shards get rows, at the instant of the listing, and what comes later is read whole."""
     stream = Stream(random.Random(seed))
     stream.live_on(15)
     stream.now_ms += 5000
@@ -257,7 +261,7 @@ def test_discovery_goes_on_where_it_was_cut_short(seed: int, start: Position) ->
 @pytest.mark.parametrize("start", STARTS[:2], ids=["horizon", "latest"])
 @pytest.mark.parametrize("seed", range(40))
 def test_rows_deleted_after_their_end_do_not_come_back(seed: int, start: Position) -> None:
-    """Their shards stay listed as long as the stream keeps data; reading them again would replay it (B045)."""
+    """Their shards stay listed as long as the stream keeps data; reading them again would replay it."""
     stream = Stream(random.Random(seed))
     stream.live_on(8)
     rows = {new.shard.shard_id: new.row(stream="s:1") for new in discover(stream.listing(), {}, start)}

@@ -76,7 +76,7 @@ async def test_nothing_is_sent_after_the_deadline() -> None:
 @pytest.mark.parametrize("operation", ["heartbeat", "read"])
 @simulated
 async def test_missing_table_is_raised(operation: str) -> None:
-    """B034: nothing is retried against a table that is gone."""
+    """Nothing is retried against a table that is gone."""
     with pytest.raises(MissingError):
         await written(("heartbeat", Fault.BROKEN, 1 if operation == "read" else 0), (operation, Fault.MISSING, 1))
 

@@ -41,7 +41,7 @@ async def test_connect_gives_the_source_and_the_store(stub: StubService) -> None
 
 
 async def test_connect_names_place_and_stream_when_there_is_no_such_stream(stub: StubService) -> None:
-    """A wrong name, region or account is seen from the error, at the first answer (B140)."""
+    """A wrong name, region or account is seen from the error, at the first answer."""
     stub.refuse("DescribeStreamSummary", "ResourceNotFoundException", "Stream orders not found")
     with pytest.raises(StreamNotFoundError, match=f"'orders' in eu-west-1 at {stub.url}"):
         async with connect(a_config(stub.url), clock=PromptClock()):

@@ -85,7 +85,7 @@ async def test_source_says_missing_when_there_is_no_such_stream_or_shard() -> No
 
 
 async def test_list_shards_follows_all_pages_of_a_large_stream() -> None:
-    """A stream of 2,500 shards is listed whole; AWS refuses a follow-up that names the stream again (B050)."""
+    """A stream of 2,500 shards is listed whole; AWS refuses a follow-up that names the stream again."""
     shards = (await World(2500).source.list_shards()).shards
     assert [shard.shard_id for shard in shards] == [f"shardId-{index:012d}" for index in range(2500)]
     ranges = [shard.hash_range for shard in shards if shard.hash_range]

@@ -34,7 +34,7 @@ def a_page(shard_id: str, **more: Any) -> Answer:
 
 
 async def test_follow_up_pages_are_asked_for_by_token_alone(stub: StubService) -> None:
-    """AWS refuses a token together with the stream's name (B050)."""
+    """AWS refuses a token together with the stream's name."""
 
     def pages(call: Call) -> Answer:
         return a_page("shardId-1") if "NextToken" in call.arguments else a_page("shardId-0", NextToken="token")

@@ -73,7 +73,7 @@ async def test_put_returns_a_place_for_each_record_in_order() -> None:
 
 
 async def test_put_sends_exactly_the_refused_records_again() -> None:
-    """Records 2 and 5 fail twice: nothing else is sent again, and nothing is doubled (B073)."""
+    """Records 2 and 5 fail twice: nothing else is sent again, and nothing is doubled."""
     model, clock = a_stream(), PromptClock()
     faults: dict[int, set[int]] = {1: {2, 5}, 2: {0, 1}}
     client = FaultyClient(model, lambda call, _payloads: faults.get(call, set()))

@@ -118,7 +118,7 @@ async def test_checkpoint_stores_a_record_or_a_batch_before_it_returns() -> None
 
 @simulated
 async def test_checkpoint_of_an_older_position_changes_nothing() -> None:
-    """B022, B032: a position that has been passed is a silent no-op, and the stored one never goes back."""
+    """A position that has been passed is a silent no-op, and the stored one never goes back."""
 
     async def back_and_forth(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(batch.records[2])
@@ -134,7 +134,7 @@ async def test_checkpoint_of_an_older_position_changes_nothing() -> None:
 
 @simulated
 async def test_checkpoint_never_goes_back_whatever_order_positions_come_in() -> None:
-    """B022: concurrent calls in any order end at the greatest position."""
+    """Concurrent calls in any order end at the greatest position."""
 
     async def shuffled(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         order = [7, 2, 9, 1, 5, 10, 3, 8, 4, 6]
@@ -158,7 +158,7 @@ async def test_checkpoint_never_goes_back_whatever_order_positions_come_in() -> 
 
 @simulated
 async def test_checkpoint_raises_position_error_for_what_was_never_handed_over() -> None:
-    """B032: what is beyond the batch, of another shard or no record at all is refused here, and the shard goes on."""
+    """What is beyond the batch, of another shard or no record at all is refused here, and the shard goes on."""
 
     async def beyond(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(some_records(1, first=99)[0])
@@ -180,7 +180,7 @@ async def test_checkpoint_raises_position_error_for_what_was_never_handed_over()
 
 @simulated
 async def test_checkpoint_raises_lease_lost_at_the_first_refusal() -> None:
-    """B034: with the lease gone there is one attempt and no waiting, and the row is left alone."""
+    """With the lease gone there is one attempt and no waiting, and the row is left alone."""
 
     async def when_stolen(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         played.steal()
@@ -228,7 +228,7 @@ async def test_checkpoint_raises_lease_lost_after_the_shard_was_released() -> No
 
 @simulated
 async def test_checkpoint_is_tried_again_when_it_is_throttled() -> None:
-    """B034: throttling is waited out, not raised."""
+    """Throttling is waited out, not raised."""
 
     async def once(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(batch)

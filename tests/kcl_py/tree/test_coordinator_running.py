@@ -63,7 +63,7 @@ async def test_row_of_a_running_shard_that_turns_malformed_costs_that_shard_alon
 
 @simulated
 async def test_deleted_row_is_made_again_and_its_shard_read_on(log: LogCapture) -> None:
-    """B011: the shard soon has an owner again, with a higher epoch, from its beginning, and a warning says so."""
+    """The shard soon has an owner again, with a higher epoch, from its beginning, and a warning says so."""
     fleet = Fleet(shards=2)
     await running(fleet)
     deleted = fleet.shards()[0]
@@ -82,7 +82,7 @@ async def test_deleted_row_is_made_again_and_its_shard_read_on(log: LogCapture) 
 
 @simulated
 async def test_row_deleted_between_decision_and_take_is_no_error() -> None:
-    """B011: a row that vanishes while a Shard starts ends that Shard in order."""
+    """A row that vanishes while a Shard starts ends that Shard in order."""
     fleet = Fleet(shards=1)
     worker = fleet.start("A")
     await fleet.until(lambda: worker.wire.of("take"), each_s=0.0005)
@@ -95,7 +95,7 @@ async def test_row_deleted_between_decision_and_take_is_no_error() -> None:
 
 @simulated
 async def test_running_worker_stops_with_a_typed_error_when_the_lease_table_is_gone() -> None:
-    """B133: a table that disappears mid-run is fatal within a heartbeat or two, and is never made anew."""
+    """A table that disappears mid-run is fatal within a heartbeat or two, and is never made anew."""
     fleet = Fleet(shards=2)
     await running(fleet)
     worker, gone_at = fleet.members["A"], fleet.loop.time()
@@ -135,7 +135,7 @@ async def test_shard_that_dies_is_opened_again_by_its_own_worker(part: str, log:
 
 @simulated
 async def test_read_that_is_refused_once_restarts_the_shard_visibly(log: LogCapture) -> None:
-    """B055: no shard is renewed without being read: its reader's end is logged, once, and the shard opened again."""
+    """No shard is renewed without being read: its reader's end is logged, once, and the shard opened again."""
     fleet = Fleet(shards=2)
     await running(fleet)
     worker, shard_id = fleet.members["A"], fleet.shards()[0]

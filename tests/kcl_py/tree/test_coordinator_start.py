@@ -67,7 +67,7 @@ async def test_worker_begins_at_latest_on_a_fresh_table_and_stores_that_instant(
 @pytest.mark.parametrize("start", ["latest", "2023-11-14T22:13:50Z"])
 @simulated
 async def test_nothing_is_lost_when_a_worker_crashes_before_the_first_checkpoint(start: str) -> None:
-    """S3-44, design 4.3: the next owner begins where the first one did, not where the stream is by then."""
+    """S3-44: the next owner begins where the first one did, not where the stream is by then."""
     fleet = Fleet(shards=2, start=start, checkpoint={"mode": "manual"})
     old = set(fleet.put(10))
     await asyncio.sleep(60)
@@ -120,7 +120,7 @@ async def test_restarted_worker_goes_on_after_the_checkpoint() -> None:
 
 @simulated
 async def test_ended_shards_are_never_opened_again_over_three_restarts() -> None:
-    """B042, S3-20: a row at SHARD_END starts no Shard and costs no iterator, though the shard is still listed."""
+    """S3-20: a row at SHARD_END starts no Shard and costs no iterator, though the shard is still listed."""
     fleet = Fleet(shards=1)
     parent = fleet.shards()[0]
     fleet.put(10)
@@ -184,7 +184,7 @@ async def test_worker_refuses_the_table_of_another_stream() -> None:
 
 @simulated
 async def test_worker_refuses_a_table_of_an_earlier_stream_of_the_same_name() -> None:
-    """B036: after a stream was deleted and made anew its old positions mean nothing: typed error, one try."""
+    """After a stream was deleted and made anew its old positions mean nothing: typed error, one try."""
     fleet = Fleet(shards=1)
     seed(fleet, LeaseRow(fleet.shards()[0], checkpoint="7", native=Native(stream=f"{STREAM}:{int(EPOCH_S) - 99}")))
     worker = fleet.start("A")
@@ -197,7 +197,7 @@ async def test_worker_refuses_a_table_of_an_earlier_stream_of_the_same_name() ->
 
 @simulated
 async def test_worker_begins_anew_when_told_to_after_the_stream_was_recreated(log: LogCapture) -> None:
-    """B036: ``on_recreated: reset`` drops the rows of the earlier stream and reads the new one from the start."""
+    """``on_recreated: reset`` drops the rows of the earlier stream and reads the new one from the start."""
     fleet = Fleet(shards=2, leases={"on_recreated": "reset"})
     earlier = Native(stream=f"{STREAM}:{int(EPOCH_S) - 99}")
     for shard_id in [*fleet.shards(), "shardId-000000000009"]:
@@ -212,7 +212,7 @@ async def test_worker_begins_anew_when_told_to_after_the_stream_was_recreated(lo
 
 @simulated
 async def test_running_worker_fails_when_rows_of_another_stream_appear() -> None:
-    """B036: two streams in one table are found out while running, too, and nothing is read from the wrong row."""
+    """Two streams in one table are found out while running, too, and nothing is read from the wrong row."""
     fleet = Fleet(shards=1)
     fleet.put(10)
     worker = fleet.start("A")

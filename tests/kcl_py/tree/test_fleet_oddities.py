@@ -114,7 +114,7 @@ async def test_children_are_found_when_the_listing_is_behind_the_end_of_their_pa
 
 @simulated
 async def test_child_waits_for_a_parent_whose_row_was_deleted() -> None:
-    """B011, design 4.4: with one leg of a merge lost from the table its child is not begun, and both are read."""
+    """With one leg of a merge lost from the table its child is not begun, and both are read."""
     fleet = Fleet(shards=3)
     slow = fleet.shards()[0]
 

@@ -42,7 +42,7 @@ END = Complete(SequenceNumber(9), CHILDREN)
 
 @simulated
 async def test_lease_makes_the_children_before_it_marks_the_end_in_one_write(log: LogCapture) -> None:
-    """S3-38, design 4.5: children at their beginning, then child ids, SHARD_END and no owner together."""
+    """S3-38: children at their beginning, then child ids, SHARD_END and no owner together."""
     async with a_lease(FREE) as played:
         await played.held()
         played.ref.tell(END)

@@ -1,4 +1,4 @@
-"""A handoff, case by case: the table of lease-protocol section 5, each row from the side that it concerns."""
+"""A handoff, case by case: the table of docs/leases.md, each row from the side that it concerns."""
 
 import asyncio
 from dataclasses import replace

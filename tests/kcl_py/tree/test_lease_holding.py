@@ -121,7 +121,7 @@ async def test_lease_announces_a_processor_that_has_initialised() -> None:
 @pytest.mark.parametrize("number", range(1, 6))
 @simulated
 async def test_lease_survives_any_single_failure_of_a_renewal(fault: Fault, number: int) -> None:
-    """B003: whichever renewal fails, and however, the shard stays held, with the same token, and goes on."""
+    """Whichever renewal fails, and however, the shard stays held, with the same token, and goes on."""
     async with a_lease(FREE) as played:
         await played.held()
         token = played.row.native.token
@@ -216,7 +216,7 @@ async def test_lease_looks_at_once_when_a_scan_shows_more_than_it_knows() -> Non
 
 @simulated
 async def test_lease_ends_as_lost_when_its_row_was_deleted(log: LogCapture) -> None:
-    """B011: an operator's deletion ends the ownership at the next write, and never as a crash."""
+    """An operator's deletion ends the ownership at the next write, and never as a crash."""
     async with a_lease(FREE) as played:
         await played.held()
         del played.stage.store.items[SHARD]
@@ -229,7 +229,7 @@ async def test_lease_ends_as_lost_when_its_row_was_deleted(log: LogCapture) -> N
 
 @simulated
 async def test_lease_is_never_lost_to_its_own_renewals_and_checkpoints() -> None:
-    """B002: renewals and explicit checkpoints in any interleaving never look like a theft; the last one stands."""
+    """Renewals and explicit checkpoints in any interleaving never look like a theft; the last one stands."""
     async with a_lease(FREE, checkpoint={"mode": "manual"}) as played:
         await played.held()
         for position in range(1, 501):
@@ -244,7 +244,7 @@ async def test_lease_is_never_lost_to_its_own_renewals_and_checkpoints() -> None
 
 @simulated
 async def test_lease_stores_nothing_for_an_earlier_ownership() -> None:
-    """Design 4.1: a checkpoint carries the token of the ownership that it belongs to."""
+    """A checkpoint carries the token of the ownership that it belongs to."""
     async with a_lease(FREE) as played:
         await played.held()
         assert await outcome(played.checkpoint(5, token="earlier")) is CheckpointOutcome.LOST
@@ -265,7 +265,7 @@ async def test_lease_confirms_possession_at_once_when_its_pipeline_asks() -> Non
 
 @simulated
 async def test_lease_fails_when_the_lease_table_is_gone() -> None:
-    """B133: a missing table is not waited for and not made anew; it ends what depends on it."""
+    """A missing table is not waited for and not made anew; it ends what depends on it."""
     async with a_lease(FREE) as played:
         await played.held()
         played.stage.wire.fail("heartbeat", Fault.MISSING)

@@ -92,7 +92,7 @@ async def test_pipeline_hands_over_one_batch_at_a_time() -> None:
 
 @simulated
 async def test_pipeline_drops_records_at_or_before_the_last_received_one() -> None:
-    """B065: an iterator that points backwards repeats nothing within an ownership."""
+    """An iterator that points backwards repeats nothing within an ownership."""
     replies = [some_records(3), some_records(3), some_records(4, first=2), some_records(1, first=6)]
     async with a_pipeline(*replies) as played:
         played.begin()
@@ -103,7 +103,7 @@ async def test_pipeline_drops_records_at_or_before_the_last_received_one() -> No
 
 @simulated
 async def test_pipeline_goes_on_reading_when_replies_hold_only_repeated_records() -> None:
-    """B065: what is dropped gives its room back, so repetitions without end do not stop the shard."""
+    """What is dropped gives its room back, so repetitions without end do not stop the shard."""
     replies = [some_records(10, size_bytes=10)] * 30
     window = {"prefetch_records": 20, "prefetch_bytes": 200}
     async with a_pipeline(*replies, some_records(1, first=11), fetch=window) as played:
@@ -353,7 +353,7 @@ async def test_pipeline_completes_an_empty_closed_shard() -> None:
 
 @simulated
 async def test_pipeline_delivers_the_last_records_before_the_end_that_comes_with_them() -> None:
-    """B049, B-01: ``shard_ended`` and completion follow the return of the last batch, not its arrival."""
+    """B-01: ``shard_ended`` and completion follow the return of the last batch, not its arrival."""
     async with a_pipeline(some_reply(some_records(3), is_end=True), delivery={"batch": {"max_records": 2}}) as played:
         played.stage.diary.work_s = 5.0
         played.begin()

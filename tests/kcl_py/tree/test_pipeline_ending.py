@@ -95,7 +95,7 @@ async def test_drain_drops_a_batch_that_fails_meanwhile() -> None:
 @pytest.mark.parametrize("work", [stuck, deaf], ids=["stuck", "deaf to its cancellation"])
 @simulated
 async def test_drain_ends_at_its_limit_when_the_batch_does_not_return(work: Any, log: LogCapture) -> None:
-    """B078: a processor that never returns holds nobody up beyond the limit, and its batch counts as unfinished."""
+    """A processor that never returns holds nobody up beyond the limit, and its batch counts as unfinished."""
     async with a_pipeline(some_records(3), work=work) as played:
         await begun(played)
         played.ref.tell(Drain(Why.STOP, 7.0))

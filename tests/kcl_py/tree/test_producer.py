@@ -109,7 +109,7 @@ async def test_producer_pauses_for_five_seconds_when_a_reply_held_ten_megabytes(
 
 @simulated
 async def test_producer_goes_on_after_the_last_received_record_when_its_iterator_expires() -> None:
-    """B052: an expired iterator is opened again after what was received, never from the start-up position."""
+    """An expired iterator is opened again after what was received, never from the start-up position."""
     expired = IteratorExpiredError("GetRecords", SHARD, "ExpiredIteratorException")
     source = ScriptedSource(some_records(50), expired, some_records(5, first=51))
     async with a_producer(source) as (_, producer, pipeline):
@@ -121,7 +121,7 @@ async def test_producer_goes_on_after_the_last_received_record_when_its_iterator
 
 @simulated
 async def test_producer_adopts_every_next_iterator_when_replies_are_empty(log: LogCapture) -> None:
-    """B054: twenty silent minutes expire no iterator, and the record after them arrives."""
+    """Twenty silent minutes expire no iterator, and the record after them arrives."""
     fleet = Fleet(shards=1)
     source = KinesisSource(KinesisClient(fleet.model, fleet.clock), STREAM, clock=fleet.clock)
     async with a_producer(source) as (_, producer, pipeline):
@@ -135,7 +135,7 @@ async def test_producer_adopts_every_next_iterator_when_replies_are_empty(log: L
 
 @simulated
 async def test_producer_goes_on_at_once_when_replies_are_empty_but_behind() -> None:
-    """B056: empty replies with a lag are no end and no reason to idle; the data behind a hundred of them arrives."""
+    """Empty replies with a lag are no end and no reason to idle; the data behind a hundred of them arrives."""
     empty = [some_reply([], after=f"hole-{n}", lag_ms=1000 - n) for n in range(100)]
     source = ScriptedSource(*empty, some_records(2))
     async with a_producer(source) as (_, producer, pipeline):
@@ -227,7 +227,7 @@ async def test_producer_fails_when_the_whole_stream_is_gone() -> None:
 
 @simulated
 async def test_producer_fails_when_a_read_is_refused_for_good() -> None:
-    """B055: a read that cannot succeed ends the Producer, for its supervisor to see, instead of its reading alone."""
+    """A read that cannot succeed ends the Producer, for its supervisor to see, instead of its reading alone."""
     source = ScriptedSource(some_records(1), RejectedError("GetRecords", SHARD, "AccessDeniedException"))
     async with a_producer(source) as (stage, producer, _):
         begin(producer)
@@ -237,7 +237,7 @@ async def test_producer_fails_when_a_read_is_refused_for_good() -> None:
 
 @simulated
 async def test_producer_passes_records_on_before_the_end_when_both_come_together() -> None:
-    """B049: the last records of a shard go first, whether the end comes with them or in a reply of its own."""
+    """The last records of a shard go first, whether the end comes with them or in a reply of its own."""
     source = ScriptedSource(some_reply(some_records(3), is_end=True))
     async with a_producer(source) as (_, producer, pipeline):
         begin(producer)

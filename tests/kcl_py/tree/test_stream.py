@@ -50,7 +50,7 @@ def assert_nothing_left(fleet: Fleet, member: Member) -> None:
 @pytest.mark.parametrize("shards", [0, 1, 5])
 @simulated
 async def test_stop_says_that_all_is_done_when_all_is_done(shards: int) -> None:
-    """B076: with 0, 1 or 5 shards the result is clean, all that is finished is stored, and nothing is left."""
+    """With 0, 1 or 5 shards the result is clean, all that is finished is stored, and nothing is left."""
     fleet = Fleet(shards=5, leases={"max_leases": max(shards, 1)})
     member = fleet.start("A")
     if shards:
@@ -86,7 +86,7 @@ async def test_stop_lets_go_of_a_row_that_came_to_name_the_worker_while_it_left(
 
 @simulated
 async def test_stop_twice_and_waits_at_once_end_with_the_same_result() -> None:
-    """B076: a second stop neither hangs nor restarts the first; every waiter gets the same outcome."""
+    """A second stop neither hangs nor restarts the first; every waiter gets the same outcome."""
     fleet = Fleet(shards=2)
     member = fleet.start("A", work=slow)
     fleet.put(20)
@@ -126,7 +126,7 @@ async def test_second_stop_can_only_shorten_the_grace() -> None:
 @pytest.mark.parametrize("work", [stuck, deaf], ids=["stuck", "deaf to its cancellation"])
 @simulated
 async def test_stop_is_bounded_when_a_processor_never_returns(work: Any, log: LogCapture) -> None:
-    """B078: the grace plus a second; unfinished work is not marked, counted, and named with its shard in the log."""
+    """The grace plus a second; unfinished work is not marked, counted, and named with its shard in the log."""
     fleet = Fleet(shards=2)
     held = fleet.shards()[0]
 
@@ -185,7 +185,7 @@ async def test_stop_counts_what_comes_again_of_a_lease_that_was_lost_meanwhile()
 
 @simulated
 async def test_leaving_the_block_by_a_cancellation_still_drains_and_releases() -> None:
-    """B083: final checkpoint and release run although the task around them is cancelled."""
+    """Final checkpoint and release run although the task around them is cancelled."""
     fleet = Fleet(shards=2)
     member = fleet.start("A", work=slow)
     fleet.put(20)
@@ -201,7 +201,7 @@ async def test_leaving_the_block_by_a_cancellation_still_drains_and_releases() -
 
 @simulated
 async def test_leaving_the_block_by_a_cancellation_is_bounded_by_the_configured_grace() -> None:
-    """B083: cancelling never hangs on a processor that does."""
+    """Cancelling never hangs on a processor that does."""
     fleet = Fleet(shards=2, grace_s=4)
     member = fleet.start("A", work=stuck)
     fleet.put(20)
@@ -216,7 +216,7 @@ async def test_leaving_the_block_by_a_cancellation_is_bounded_by_the_configured_
 @pytest.mark.parametrize("after_s", [0.001 * number for number in range(0, 60, 3)])
 @simulated
 async def test_cancelling_a_worker_at_any_moment_of_its_start_leaves_nothing(after_s: float) -> None:
-    """B083: also half-way through connecting, listing, taking and initialising."""
+    """Also half-way through connecting, listing, taking and initialising."""
     fleet = Fleet(shards=3)
     fleet.put(30)
     member = fleet.start("A")
@@ -240,7 +240,7 @@ async def hold_open(fleet: Fleet, *, inside: Any, **config: Any) -> Stream:
 
 @simulated
 async def test_leaving_the_block_by_an_exception_releases_and_raises_it_unwrapped() -> None:
-    """B083, B089: the error of the block comes out as it is, after the worker has let go."""
+    """The error of the block comes out as it is, after the worker has let go."""
     fleet = Fleet(shards=2)
     fleet.put(20)
 
@@ -271,7 +271,7 @@ async def test_leaving_the_block_in_order_needs_no_stop() -> None:
 
 @simulated
 async def test_fatal_error_comes_out_of_wait_by_its_own_type() -> None:
-    """B089: no group and no wrapper: ``except LeaseTableError`` around ``wait()`` works."""
+    """No group and no wrapper: ``except LeaseTableError`` around ``wait()`` works."""
     fleet = Fleet(shards=2)
     member = fleet.start("A")
     fleet.put(20)
@@ -289,7 +289,7 @@ async def test_fatal_error_comes_out_of_wait_by_its_own_type() -> None:
 
 @simulated
 async def test_error_of_another_kind_comes_out_of_wait_with_its_cause_chained() -> None:
-    """B089: what is no error of ours is reached in one step from what gave up."""
+    """What is no error of ours is reached in one step from what gave up."""
     fleet = Fleet(shards=1)
     member = fleet.start("A")
     await fleet.until(lambda: member.stream)
