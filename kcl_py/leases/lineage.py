@@ -17,7 +17,7 @@ from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
 HASH_KEYS = 2**128
 """How many hash keys the shards of a stream share. Source: Kinesis API reference, HashKeyRange."""
 LATEST_SLACK_MS = 2000
-"""The stored instant for LATEST lies this much before the Date of the reply: it has whole seconds, and clocks differ."""
+"""The stored instant for LATEST lies this much before the Date of the reply: whole seconds, and clocks differ."""
 
 
 class _State(Enum):
