@@ -13,6 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import msgspec
+
+from kcl_py.local.errors import ModelError
+from kcl_py.local.shape import Api
 from kcl_py.local.stream import ACCOUNT
 
 
@@ -32,8 +36,6 @@ Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpReply]]
 """What a server needs of a DynamoDB."""
 Wsgi: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-_STALE = ("content-length", "content-type", "transfer-encoding", "x-moto-account-id")
-
 
 class MotoDynamoDB:
     """A ``Handler``. Everything of moto, its import included, happens in one thread of its own; ``close`` ends it.
@@ -43,7 +45,7 @@ class MotoDynamoDB:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dynamodb")
-        self._app: Future[Wsgi] | None = None
+        self._app: Future[tuple[Api, Wsgi]] | None = None
 
     def load(self) -> None:
         """Begin to import moto, which takes about a second; requests wait for it. A second call does nothing."""
@@ -61,32 +63,42 @@ class MotoDynamoDB:
 
     def _answer(self, request: HttpRequest) -> HttpReply:
         assert self._app is not None  # load came first, in this same thread
+        api, app = self._app.result()
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
             started.append((status, headers))
 
-        body = b"".join(self._app.result()(_environ(request), start_response))
+        target = request.headers.get("X-Amz-Target", "")
+        try:
+            api.check(target.partition(".")[2], request.body)
+            body = b"".join(app(_environ(target, request), start_response))
+        except ModelError as refusal:
+            return _failed(refusal)
+        except Exception as error:  # moto checks little: nearly always the request is to blame, and never the network
+            return _failed(ModelError("ValidationException", f"moto cannot answer this: {error!r}"))
         status, headers = started[-1]
         return int(status.split()[0]), dict(headers), body
 
 
-def _moto() -> Wsgi:
+def _moto() -> tuple[Api, Wsgi]:
     from moto.backends import get_backend
     from moto.moto_server.werkzeug_app import create_backend_app
 
     get_backend("dynamodb")[ACCOUNT].reset()
-    return create_backend_app("dynamodb")
+    return Api("dynamodb"), create_backend_app("dynamodb")
 
 
-def _environ(request: HttpRequest) -> dict[str, Any]:
-    """Return ``request`` as WSGI wants it (PEP 3333), in the account that everything here belongs to."""
-    headers = {
-        f"HTTP_{name.upper().replace('-', '_')}": value
-        for name, value in request.headers.items()
-        if name.lower() not in _STALE
-    }
-    return headers | {
+def _failed(error: ModelError) -> HttpReply:
+    return error.status, {}, msgspec.json.encode({"__type": error.code, "message": error.message})
+
+
+def _environ(target: str, request: HttpRequest) -> dict[str, Any]:
+    """Return ``request`` as WSGI wants it (PEP 3333): always in the same account and, as moto is told no other, region.
+
+    So of its headers only those are passed on that say what is asked for.
+    """
+    return {
         "REQUEST_METHOD": request.method,
         "SCRIPT_NAME": "",
         "PATH_INFO": request.path,
@@ -96,6 +108,7 @@ def _environ(request: HttpRequest) -> dict[str, Any]:
         "SERVER_PROTOCOL": "HTTP/1.1",
         "CONTENT_TYPE": request.headers.get("Content-Type", ""),
         "CONTENT_LENGTH": str(len(request.body)),
+        "HTTP_X_AMZ_TARGET": target,
         "HTTP_X_MOTO_ACCOUNT_ID": ACCOUNT,
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": "http",

@@ -4,6 +4,7 @@ The same structs are read from a dict (in memory) and from a JSON body (over HTT
 Source of names and limits: the API's own model (botocore, kinesis/2013-12-02).
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -159,6 +160,8 @@ _KINDS: tuple[type[Request], ...] = (
     SplitShard,
     MergeShards,
 )
+_WRONG_TYPE = re.compile(r"Expected `[^`]+`, got `(?!null` - at)|Invalid base64|Number out of range")
+"""How msgspec words that a value is of another type; a null in an object counts as missing."""
 _KIND_OF = {kind.__name__: kind for kind in _KINDS}
 _DECODER_OF = {kind.__name__: msgspec.json.Decoder(kind) for kind in _KINDS}
 
@@ -177,8 +180,8 @@ def decode(operation: str, body: bytes) -> Request:
     """Return the request in a JSON body.
 
     Raises:
-        ModelError: UnknownOperationException, ValidationException (a limit or a type of the API's model is not kept)
-            or SerializationException (not JSON).
+        ModelError: UnknownOperationException, SerializationException (not JSON, or a type of the API's model is not
+            kept) or ValidationException (something needed is missing, or a limit of the model is not kept).
     """
     try:
         return _DECODER_OF[operation].decode(body)
@@ -186,8 +189,17 @@ def decode(operation: str, body: bytes) -> Request:
         raise _unknown(operation) from None
     except msgspec.ValidationError as error:
         raise _refused(error) from None
-    except msgspec.DecodeError as error:
-        raise ModelError("SerializationException", str(error)) from None
+    except UNREADABLE as error:
+        raise unreadable(error) from None
+
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a body that is no JSON ends in, or one that is nested too deep."""
+
+
+def unreadable(error: Exception) -> ModelError:
+    """Return what AWS answers to such a body."""
+    return ModelError("SerializationException", str(error))
 
 
 def _unknown(operation: str) -> ModelError:
@@ -195,4 +207,6 @@ def _unknown(operation: str) -> ModelError:
 
 
 def _refused(error: msgspec.ValidationError) -> ModelError:
+    if _WRONG_TYPE.match(str(error)):
+        return unreadable(error)
     return ModelError("ValidationException", f"1 validation error detected: {error}")
