@@ -1,15 +1,24 @@
 """Tables of options, columns and operations say what the code says."""
 
 import ast
+import re
 from dataclasses import MISSING, fields
+from itertools import pairwise
 
 from actors import SystemClock
+from kcl_py.config import Config
+from kcl_py.document import MOST_BYTES, MOST_LEVELS, MOST_VALUES
+from kcl_py.leases.items import WORKER_STATES
+from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.writer import PRIORITIES
 from kcl_py.local.model import Kinesis
 from kcl_py.options import options
+from kcl_py.status import HEAD, SHARD_COLUMNS, WORKER_COLUMNS, report, state_of
 from spark_bridge.options import Options
 from spark_bridge.rows import COLUMNS
-from tests.docs.pages import DOCS, README, ROOT, read, rows
+from tests.docs.pages import DOCS, README, ROOT, blocks, read, rows
+
+CONFIG = Config(app="app", stream="s", processor="m:C")
 
 
 def test_options_of_the_readme_are_options() -> None:
@@ -53,3 +62,35 @@ def test_operations_of_the_local_page_are_those_of_the_model() -> None:
     """What is not there yet is not promised."""
     documented = {name.strip() for row in rows(DOCS / "local.md", "Operation") for name in row[0].split(",")}
     assert documented == {request.__name__ for request in Kinesis(SystemClock())._operations}
+
+
+def test_columns_of_the_status_page_are_those_of_the_status() -> None:
+    """Names and order, in its tables and in its example."""
+    page, totals = DOCS / "status.md", tuple(report(CONFIG, [], [], 0.0)["totals"])
+    for first, columns in (("Worker column", WORKER_COLUMNS), ("Shard column", SHARD_COLUMNS), ("Total", totals)):
+        assert tuple(row[0] for row in rows(page, first)) == columns
+    [example] = blocks(page, "text")
+    _, head, *rest = example.splitlines()
+    workers, shards, total = (line.split() for before, line in pairwise(rest) if not before)
+    assert tuple(head.split()[::2]) == HEAD
+    assert (tuple(workers), tuple(shards), tuple(total[1::2])) == (WORKER_COLUMNS, SHARD_COLUMNS, totals)
+
+
+def test_states_of_the_status_page_are_those_that_are_shown() -> None:
+    """Of workers and of shards."""
+    workers, shards = (rows(DOCS / "status.md", first)[1][2] for first in ("Worker column", "Shard column"))
+    silent = report(CONFIG, [], [WorkerRow("a")], 1e9)["workers"][0]["state"]
+    kinds = (
+        LeaseRow("s"),
+        LeaseRow("s", owner="a"),
+        LeaseRow("s", checkpoint_owner="a"),
+        LeaseRow("s", checkpoint="SHARD_END"),
+    )
+    assert [state for state in (*WORKER_STATES, silent) if not re.search(rf"\b{state}\b", workers)] == []
+    assert [kind for kind in kinds if not re.search(rf"\b{state_of(kind)}\b", shards)] == []
+
+
+def test_bounds_of_a_file_are_those_that_are_told() -> None:
+    """Who meets one finds it on the page."""
+    told = f"at most {MOST_BYTES // 1024} KB and, with what its aliases repeat, {MOST_VALUES:,} values in {MOST_LEVELS}"
+    assert told in read(DOCS / "configuration.md")
