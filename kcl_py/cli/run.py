@@ -116,12 +116,12 @@ def _interrupted(config: Config) -> str:
 
 def _leftovers(outcome: Outcome, config: Config) -> str:
     """Say what a stop has left behind."""
-    if outcome.unfinished:
+    if not outcome.has_let_go:
         return (
-            f"cannot finish all records of stream {config.stream_name!r}: expected none unfinished at the stop, "
-            f"found {outcome.unfinished}; they will come again (grace_s: {config.grace_s:g})"
+            f"cannot let go of the leases in table {config.leases.table!r}: expected an answer within the grace of "
+            f"{config.grace_s:g} s, found none; they expire, and records since the last checkpoints will come again"
         )
     return (
-        f"cannot let go of the leases in table {config.leases.table!r}: expected an answer within the grace of "
-        f"{config.grace_s:g} s, found none; they expire, and records since the last checkpoints will come again"
+        f"cannot finish all records of stream {config.stream_name!r}: expected none unfinished at the stop, "
+        f"found {outcome.unfinished}; they will come again (grace_s: {config.grace_s:g})"
     )

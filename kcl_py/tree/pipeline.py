@@ -8,7 +8,7 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 from collections.abc import Awaitable, Callable
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
-from kcl_py.delivery.hook import LAST_HOOKS, Delivery, Hook, OutOfTime, Raised, Returned, TryAgain
+from kcl_py.delivery.hook import LAST_HOOKS, Delivery, HeldBack, Hook, OutOfTime, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
@@ -96,6 +96,9 @@ class Pipeline(Supervisor):
                 self._drop_ahead()
             case Returned():
                 self._return()
+            case HeldBack():
+                self._running = None
+                self._hold_back()
             case Raised(error):
                 self._running = None
                 self._fail(error)
@@ -190,12 +193,9 @@ class Pipeline(Supervisor):
     def _is_allowed(self) -> bool:
         """Ask the fence. Past the deadline nothing goes on: the Lease abandons the ownership."""
         now = self.clock.monotonic()
-        if self._fence.is_over(now):
-            return False
-        if self._fence.needs_confirmation(now):
+        if not self._fence.allows(now) and not self._fence.is_over(now):
             self._lease.tell(Confirm())
-            return False
-        return True
+        return self._fence.allows(now)
 
     def _go_on(self) -> None:
         if self._is_held_back:
@@ -254,8 +254,15 @@ class Pipeline(Supervisor):
         assert self._hook is not None
         self._is_held_back = self._hook.name not in LAST_HOOKS and not self._is_allowed()
         if not self._is_held_back:
-            work = self._hook.work(self._worker.processor)
-            self._running = self.run_task(work, done=lambda _: Returned(), failed=Raised, abandon_s=ABANDON_S)
+            fence, clock = self._fence, self.clock
+            work = self._hook.work(self._worker.processor, lambda: fence.allows(clock.monotonic()))
+            self._running = self.run_task(work, done=lambda outcome: outcome, failed=Raised, abandon_s=ABANDON_S)
+
+    def _hold_back(self) -> None:
+        if self._is_draining:
+            self._say_goodbye()
+        else:
+            self._run_hook()
 
     def _return(self) -> None:
         assert self._hook is not None
@@ -348,14 +355,7 @@ class Pipeline(Supervisor):
         if processor is None:
             self._say_drained()
             return
-
-        async def contained() -> None:
-            try:
-                await call(processor)
-            except (Exception, SystemExit) as error:  # the last hook cannot change what happens next
-                self._log.error("kcl_py.processor.failed", hook=name, error=brief(error))
-
-        self._call(name, contained, self._say_drained)
+        self._call(name, contained(lambda: call(processor), name, self._log), self._say_drained)
 
     def _run_out_of_time(self) -> None:
         assert self._hook is not None

@@ -14,7 +14,7 @@ from kcl_py.sources.source import Source
 from kcl_py.tree.messages import Start
 from kcl_py.tree.pipeline import Pipeline
 from tests.kcl_py.tree.diary import Handover, Work
-from tests.kcl_py.tree.stage import SHARD, Neighbour, ScriptedSource, Stage, a_stage
+from tests.kcl_py.tree.stage import SHARD, Neighbour, ScriptedSource, Stage, a_stage, until
 
 EPOCH = 1
 
@@ -54,6 +54,11 @@ async def a_pipeline(
         lease = await stage.neighbour("lease")
         ref = await stage.play("pipeline", lambda: Pipeline(stage.worker, SHARD))
         yield Played(stage, ref, lease, stage.fence())
+
+
+async def handed_over(played: Played, *, batches: int) -> None:
+    """Wait until so many batches have been handed over."""
+    await until(lambda: len(played.handovers) >= batches, what=f"{batches} batches")
 
 
 @dataclass

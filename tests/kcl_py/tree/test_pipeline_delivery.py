@@ -13,17 +13,13 @@ from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import Position, PositionKind, ShardInfo
 from kcl_py.tree.messages import Complete, Confirm, Confirmed, Drained, DropAhead, Halted, PipelineStarted, Progress
-from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline
+from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline, handed_over
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
 from tests.simloop import simulated
 
 
 async def forever(batch: RecordBatch, checkpointer: Checkpointer) -> None:
     await asyncio.Event().wait()
-
-
-async def handed_over(played: Played, *, batches: int) -> None:
-    await until(lambda: len(played.handovers) >= batches, what=f"{batches} batches")
 
 
 @simulated
@@ -257,65 +253,6 @@ async def test_pipeline_halts_when_initialize_keeps_raising() -> None:
         assert len(calls) == 3
         assert not played.handovers
         assert not played.lease.of(PipelineStarted)
-
-
-@simulated
-async def test_pipeline_hands_nothing_over_past_the_deadline() -> None:
-    """The fence is asked in place: records that are ready when the tenure ends stay where they are."""
-    async with a_pipeline(*(some_records(1, first=n) for n in range(1, 50))) as played:
-        played.stage.diary.work_s = 1.0
-        played.fence = played.stage.fence(for_s=5.0)
-        played.begin()
-        await asyncio.sleep(60)
-        assert len(played.handovers) == 5
-        assert max(handover.begun_at for handover in played.handovers) < 5.0
-
-
-@simulated
-async def test_pipeline_repeats_nothing_past_the_deadline() -> None:
-    """A retry is a hand-over, too."""
-    work = Failing(99)
-    async with a_pipeline(some_records(1), work=work, delivery={"retries": 50, "backoff_s": 1.0}) as played:
-        played.fence = played.stage.fence(for_s=5.0)
-        played.begin()
-        await asyncio.sleep(120)
-        assert max(handover.begun_at for handover in played.handovers) < 5.0
-        assert not played.lease.of(Halted)
-
-
-@simulated
-async def test_pipeline_asks_for_a_heartbeat_before_it_hands_over_after_the_loop_stood_still() -> None:
-    """After a gap nothing is handed over until a write sent since then has been acknowledged."""
-    async with a_pipeline(some_records(1)) as played:
-        played.stage.stand_still()
-        await asyncio.sleep(1.0)
-        played.stage.keep_pulse()
-        played.begin()
-        await asyncio.sleep(10)
-        assert played.lease.of(Confirm)
-        assert not played.hooks()
-        played.fence.confirmed_at = played.stage.clock.monotonic()
-        played.ref.tell(Confirmed())
-        await handed_over(played, batches=1)
-
-
-@simulated
-async def test_pipeline_holds_back_what_arrives_after_the_loop_stood_still() -> None:
-    """Also in the midst of a running shard, and also a repetition."""
-    replies = [some_records(1, first=number) for number in range(1, 9)]
-    async with a_pipeline(*replies, work=Failing(1), delivery={"backoff_s": 5.0}) as played:
-        played.begin()
-        await handed_over(played, batches=1)
-        played.stage.stand_still()
-        await asyncio.sleep(1.0)
-        played.stage.keep_pulse()
-        await asyncio.sleep(10)
-        assert len(played.handovers) == 1
-        assert played.lease.of(Confirm)
-        played.fence.confirmed_at = played.stage.clock.monotonic()
-        played.ref.tell(Confirmed())
-        await handed_over(played, batches=9)
-        assert played.numbers() == [[1], [1], [2], [3], [4], [5], [6], [7], [8]]
 
 
 @simulated
