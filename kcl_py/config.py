@@ -179,7 +179,9 @@ class Fetch(Section):
     idle_s: Seconds = Field(default=1.0, description="pause after an empty read")
     prefetch_records: Positive = Field(default=20_000, description="records held ready for each shard")
     prefetch_bytes: Positive = Field(default=20_971_520, description="bytes held ready for each shard")
-    budget_bytes: Positive = Field(default=268_435_456, description="bytes held by the whole worker")
+    budget_bytes: Positive = Field(
+        default=268_435_456, description="payload bytes held by the whole worker, and one read more"
+    )
 
 
 class Batch(Section):
