@@ -42,7 +42,13 @@ class Spool:
     def write(self, segment: Segment, rows: pa.RecordBatch) -> None:
         """Write a segment; a file with its name is there whole or not at all."""
         path = segment_path(self.folder, segment)
-        path.parent.mkdir(parents=True, exist_ok=True)  # also when somebody has cleaned up the folder of this run
+        try:
+            self._write(path, rows)
+        except FileNotFoundError:  # somebody has cleaned up the folder in this moment
+            self._write(path, rows)
+
+    def _write(self, path: Path, rows: pa.RecordBatch) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".tmp")
         with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
             writer.write_batch(rows)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -60,6 +61,22 @@ def test_segment_comes_back_as_it_was_written(spool: Spool) -> None:
 def test_segment_is_written_when_the_folder_of_the_run_was_cleaned_up(spool: Spool) -> None:
     """A clean-up of temporary files costs a read of Kinesis, not the query."""
     shutil.rmtree(spool.folder)
+    spool.write(SEGMENT, ROWS)
+    assert open_segment(spool.folder, SEGMENT) == [ROWS]
+
+
+def test_segment_is_written_when_the_folder_is_cleaned_up_in_that_moment(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its making and the opening of the file, too."""
+    make, sweeps = Path.mkdir, iter([True])
+
+    def mkdir(path: Path, *args: Any, **options: Any) -> None:
+        make(path, *args, **options)
+        if next(sweeps, False):
+            shutil.rmtree(path)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
     spool.write(SEGMENT, ROWS)
     assert open_segment(spool.folder, SEGMENT) == [ROWS]
 
