@@ -1,6 +1,6 @@
 """Several workers share a stream: who gets what how fast when one comes, leaves or dies, and that nothing is lost.
 
-Instants are those of the workers' own events and records. F, H and T as in the lease protocol: the failover time, a
+Instants are those of the workers' own events and records. F, H and T as in docs/leases.md: the failover time, a
 third and a tenth of it.
 """
 

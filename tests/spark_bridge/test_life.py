@@ -41,7 +41,7 @@ class FakeTree:
         self.read: dict[str, int] = {}
 
     def readable(self) -> list[str]:
-        """Shards that the lease protocol lets a worker read now; a parent without a row is still to be read."""
+        """Shards that a worker may read now; a parent without a row is still to be read."""
         ended = {key for key, row in self.rows.items() if row.has_ended}
         return [key for key, row in sorted(self.rows.items()) if key not in ended and ended.issuperset(row.parents)]
 

@@ -1,4 +1,4 @@
-"""The lease protocol's writes as data, and what a read tells about one whose outcome is unknown."""
+"""The writes of a lease row as data, and what a read tells about one whose outcome is unknown."""
 
 from dataclasses import replace
 from typing import Any
