@@ -30,7 +30,7 @@ class OwnedShard:
     epoch: int
     """Grows with each ownership of the shard: fences outside effects of an owner that is no more."""
     position: SequenceNumber | None
-    """The stored checkpoint; None if there is none yet."""
+    """The checkpoint after which it begins; None if there is none yet."""
     parents: tuple[str, ...]
     """Shards that this one was split or merged from, as far as they are known; none, one or two."""
 

@@ -6,6 +6,7 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
 from kcl_py.delivery.hook import LAST_HOOKS, Delivery, HeldBack, Hook, OutOfTime, Raised, Returned, TryAgain, contained
@@ -125,12 +126,11 @@ class Pipeline(Supervisor):
         self._shard = OwnedShard(
             self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
         )
-        self._open_ledger(start.row.position)
-        self.state = "initializing"
-        self._call("initialize", self._initialize, self._started)
+        self._begin_after(start.row.position)
 
-    def _open_ledger(self, prefix: SequenceNumber | None) -> None:
-        self._ledger = Ledger(prefix)
+    def _begin_after(self, position: SequenceNumber | None) -> None:
+        self._shard = replace(self._shard, position=position)
+        self._ledger = Ledger(position)
         self._unfinished = 0
         self._checkpointer = ShardCheckpointer(
             self._shard_id,
@@ -140,6 +140,8 @@ class Pipeline(Supervisor):
             clock=self.clock,
             timeout_s=self._worker.config.leases.failover_s / CHECKPOINTS,
         )
+        self.state = "initializing"
+        self._call("initialize", self._initialize, self._started)
 
     async def _initialize(self) -> None:
         if self._processor is None:
@@ -391,7 +393,5 @@ class Pipeline(Supervisor):
         self._intake.drop()
         self._batch = self._children = self._processor = None
         self._is_draining = False
-        self._open_ledger(position)
+        self._begin_after(position)
         self._tell_progress()
-        self.state = "initializing"
-        self._call("initialize", self._initialize, self._started)

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import LogCapture
 
 from kcl_py.leases.row import LeaseRow
-from kcl_py.processor import Checkpointer
+from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import Position, PositionKind
 from kcl_py.tree.messages import Abandon, Complete, Drain, Drained, Halted, Resume, Why
@@ -261,6 +261,14 @@ async def test_pipeline_goes_on_where_its_lease_says_when_a_handoff_is_called_of
     source = ScriptedSource(some_records(2), some_records(2, first=3), [], some_records(2, first=3))
     async with a_pipeline(source=source) as played:
         played.stage.diary.work_s = 1.0
+        prepared: list[SequenceNumber | None] = []
+        prepare = played.stage.worker.processor.initialize
+
+        async def initialize(self: RecordProcessor, shard: OwnedShard) -> None:
+            prepared.append(shard.position)
+            await prepare(self, shard)
+
+        replace_hook(played, "initialize", initialize)
         await begun(played)
         played.ref.tell(Drain(Why.HANDOFF, LATER))
         await played.lease.hears(Drained)
@@ -271,6 +279,7 @@ async def test_pipeline_goes_on_where_its_lease_says_when_a_handoff_is_called_of
         assert played.numbers() == [[1, 2], [3, 4]]
         assert source.opened[-1] == Position(PositionKind.AFTER, 2)
         assert played.hooks() == ["initialize", "shutdown_requested", "initialize"]
+        assert prepared == [None, SequenceNumber(2)]
         assert played.handovers[-1].redelivery is None
 
 
