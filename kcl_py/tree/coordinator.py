@@ -100,7 +100,7 @@ class Coordinator(Actor):
             case Scanned():
                 self._note_scan(message)
             case Listed():
-                self._listed = message
+                self._listed = self._listed or message  # one whose rows are not made yet says where reading begins
                 self._make_rows()
             case RereadDue(key):
                 self._ask(f"reread {key}", partial(self._reads.row, key))

@@ -170,6 +170,24 @@ async def test_nothing_is_lost_when_the_row_of_one_first_shard_could_not_be_made
 
 
 @simulated
+async def test_reading_begins_at_the_first_listing_when_no_row_can_be_made_for_minutes() -> None:
+    """At ``latest``: what is put meanwhile is not passed over, not even in shards that have closed by then."""
+    fleet = Fleet(shards=2, start="latest")
+    await asyncio.sleep(5)
+    worker = fleet.start("A")
+    worker.wire.fail("create", Fault.THROTTLED, times=10**9)
+    await fleet.until(lambda: worker.wire.of("create"))
+    fleet.put(40)
+    fleet.merge(*fleet.shards())
+    await asyncio.sleep(200)
+    fleet.put(20)
+    worker.wire.recover()
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()
+
+
+@simulated
 async def test_first_rows_are_made_with_the_next_tick_when_their_creation_was_throttled() -> None:
     """No new listing is waited for, which comes each minute."""
     fleet = Fleet(shards=2)
