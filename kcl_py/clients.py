@@ -87,10 +87,11 @@ async def connect_to_look(config: Config, *, clock: Clock | None = None) -> Asyn
     async with AsyncExitStack() as stack:
         sessions = _sessions()
         source, place = await _source(stack, sessions, config, clock)
-        client = await _client(stack, sessions, config, "dynamodb")
+        leases = DynamoLeaseStore(await _client(stack, sessions, config, "dynamodb"), config.leases, clock=clock)
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
-        await _find_table(client, config.leases.table, clock)
-        yield Clients(source, DynamoLeaseStore(client, config.leases, clock=clock), info)
+        with looking_at(config.leases.table):
+            await leases.find()
+        yield Clients(source, leases, info)
 
 
 @asynccontextmanager
@@ -204,16 +205,6 @@ async def _source(
 def _check_shared(config: Config) -> None:
     if config.leases.store == "memory":
         raise ConfigError("cannot look at the leases: expected leases.store dynamodb, found memory")
-
-
-async def _find_table(client: Any, name: str, clock: Clock) -> None:
-    """Make sure that there is a lease table that can be read."""
-    from kcl_py.leases.tables import DEADLINE_S, Table, until_active
-
-    with looking_at(name):
-        with request("DescribeTable", name, deadline_s=DEADLINE_S):
-            await client.describe_table(TableName=name)
-        await until_active(client, Table("lease table", name, "leaseKey"), clock)
 
 
 async def _client(

@@ -185,9 +185,11 @@ class SimLoop(asyncio.BaseEventLoop):
         """Close the loop; what will never be resumed is kept, since collecting it would run its clean-up."""
         self.close()
         for task in self.tasks:
+            asyncio.tasks._unregister_task(task)  # else asyncio.all_tasks() walks over what is kept, for ever
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 _kept.append(task)
+        self.tasks.clear()
 
 
 def _task_of(handle: Any) -> SimTask | None:

@@ -55,8 +55,8 @@ async def read_status(
         workers = await _workers(store)
     if stream is not None and (others := strangers(scan.rows, stream)):
         raise mismatch(others[0], stream, config.leases.table)
-    for fault in scan.malformed:
-        structlog.get_logger().warning("kcl_py.lease.malformed", fault=fault)
+    for sentence in scan.malformed:
+        structlog.get_logger().warning("kcl_py.table.malformed_row", error=sentence)
     return report(config, scan.rows, workers, now_s)
 
 

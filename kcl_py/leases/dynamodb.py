@@ -20,7 +20,7 @@ from kcl_py.leases.client import DynamoClient
 from kcl_py.leases.items import item_from_row, item_from_worker, row_from_item, scan_from_items, worker_from_item
 from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.store import Scan, Write
-from kcl_py.leases.tables import Table, find_or_create, until_active
+from kcl_py.leases.tables import Table, find, find_or_create, until_active
 
 _FAILED = "ConditionalCheckFailed"
 """The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
@@ -48,6 +48,16 @@ class DynamoLeaseStore:
         self._has_workers = await self._find_workers()
         await until_active(self._client, self._table, self._clock)
         return self._clock.monotonic() - began_at if created else None
+
+    async def find(self) -> None:
+        """Make sure that there is a lease table that can be read; create nothing.
+
+        Raises:
+            MissingError: there is none.
+            LeaseTableError: it has another key, is not ACTIVE in time, or may not be looked at.
+        """
+        await find(self._client, self._table)
+        await until_active(self._client, self._table, self._clock)
 
     async def _find_workers(self) -> bool:
         try:

@@ -42,10 +42,10 @@ class Fence:
         """Whether the ownership has ended or may have ended."""
         return self.tenure is None or now >= self.tenure.deadline_at
 
-    def allows(self, now: float) -> bool:
-        """Whether records may be handed over at ``now``."""
-        return not self.is_over(now) and not self.needs_confirmation(now)
-
     def needs_confirmation(self, now: float) -> bool:
         """Whether a heartbeat must succeed before anything is handed over: the loop stood still for too long."""
         return self._pulse.gap_ended_at(now) >= self.confirmed_at
+
+    def allows(self, now: float) -> bool:
+        """Whether records may be handed over at ``now``."""
+        return not self.is_over(now) and not self.needs_confirmation(now)

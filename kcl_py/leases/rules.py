@@ -237,8 +237,8 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
         "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
         "lost": neither; for a take or a request, it was not granted.
 
-    A holder's cancel must also have raised the counter: the receiver's own cancel
-    leaves the same owners and renews nothing.
+    A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
+    nothing.
     """
     if found is None:
         return "lost"

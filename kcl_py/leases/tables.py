@@ -33,6 +33,17 @@ class Table:
     """Its only key: a hash key of type S."""
 
 
+async def find(client: DynamoClient, table: Table) -> None:
+    """Make sure that the table is there, with the key that it should have; it need not be ACTIVE yet.
+
+    Raises:
+        MissingError: it is not there.
+        LeaseTableError: another key schema; no permission.
+        RequestError: AWS did not answer.
+    """
+    _check_schema(table, await _describe(client, table))
+
+
 async def find_or_create(client: DynamoClient, table: Table, leases: Leases) -> bool:
     """Create the table unless it is there; True if this call created it. It need not be ACTIVE yet.
 
@@ -41,7 +52,7 @@ async def find_or_create(client: DynamoClient, table: Table, leases: Leases) -> 
         RequestError: AWS did not answer.
     """
     try:
-        _check_schema(table, await _describe(client, table))
+        await find(client, table)
     except MissingError:
         if not leases.create:
             raise LeaseTableError(

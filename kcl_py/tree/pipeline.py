@@ -158,7 +158,8 @@ class Pipeline(Supervisor):
 
     def _read_on(self) -> None:
         """Read from the end of what is finished; only while no batch is in hand."""
-        prefix, self._children = self._ledger.prefix, None
+        self._children = None  # the end is seen again, behind what is read again
+        prefix = self._ledger.prefix
         self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
 
     def _drop_ahead(self) -> None:
@@ -195,7 +196,7 @@ class Pipeline(Supervisor):
     def _is_allowed(self) -> bool:
         """Ask the fence. Past the deadline nothing goes on: the Lease abandons the ownership."""
         now = self.clock.monotonic()
-        if not self._fence.allows(now) and not self._fence.is_over(now):
+        if self._fence.needs_confirmation(now) and not self._fence.is_over(now):
             self._lease.tell(Confirm())
         return self._fence.allows(now)
 

@@ -108,8 +108,8 @@ class Stream:
         ids: tokens and chance; the system's by default.
 
     Entering raises ``ProcessorError``, ``AwsSetupError`` and children, and ``ConfigError`` on an event loop that is not
-    asyncio's. Leaving stops the worker with
-    ``config.grace_s``, also when the block is left by an exception or a cancellation.
+    asyncio's. Leaving stops the worker with ``config.grace_s``, also when the block is left by an exception or a
+    cancellation.
     """
 
     def __init__(
