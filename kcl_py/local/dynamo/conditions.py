@@ -184,7 +184,7 @@ class And:
     parts: tuple[Condition, ...]
 
     def holds(self, item: Item, values: Values) -> bool:
-        return all([part.holds(item, values) for part in self.parts])
+        return all(part.holds(item, values) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class Or:
     parts: tuple[Condition, ...]
 
     def holds(self, item: Item, values: Values) -> bool:
-        return any([part.holds(item, values) for part in self.parts])
+        return any(part.holds(item, values) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

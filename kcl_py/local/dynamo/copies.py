@@ -1,4 +1,7 @@
-"""Rows that follow a table's after a while: its indexes, and the replica that stale reads see. Times are Unix seconds."""
+"""Rows that follow a table's after a while: its indexes, and the replica that stale reads see.
+
+Times are Unix seconds.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -27,19 +30,14 @@ class Copy:
     def follow(self, old: Row | None, new: Row | None, now_s: float) -> list[tuple[int, int]]:
         """Take over a write; returns the sizes, old and new, of each row that it changes here."""
         before, after = self._seen(old), self._seen(new)
-        if before == after:
-            return []
-        changes = [(before, None), (after, after)] if before[0] != after[0] else [(after, after)]
-        known = [(at[0], row and row[1]) for at, row in changes if at[0] is not None]
-        due_s = max(now_s + self._lag_s(), self._due[-1][0] if self._due else now_s)
-        for place, row in known:
+        changed = [place for place in {**before, **after} if before.get(place) != after.get(place)]
+        due_s = max(now_s + self._lag_s(), self._due[-1][0] if self._due else now_s) if changed else now_s
+        for place in changed:
             if due_s <= now_s:
-                self._rows.put(place, row)
+                self._rows.put(place, after.get(place))
             else:
-                self._due.append((due_s, place, row))
-        if before[0] == after[0]:
-            return [(_size(before[1]), _size(after[1]))]
-        return [(_size(seen[1]), 0) for seen in (before, after) if seen[0] is not None]
+                self._due.append((due_s, place, after.get(place)))
+        return [(_size(before.get(place)), _size(after.get(place))) for place in changed]
 
     def at(self, now_s: float) -> Rows:
         """Return the rows as they are seen at this time."""
@@ -48,9 +46,10 @@ class Copy:
             self._rows.put(place, row)
         return self._rows
 
-    def _seen(self, row: Row | None) -> tuple[Place | None, Row | None]:
+    def _seen(self, row: Row | None) -> dict[Place, Row]:
+        """Return where the row is seen here and as what, if it is."""
         place = None if row is None else self._place(row.item)
-        return (None, None) if row is None or place is None else (place, self._keep(row))
+        return {} if row is None or place is None else {place: self._keep(row)}
 
 
 def _size(row: Row | None) -> int:

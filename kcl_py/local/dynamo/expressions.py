@@ -42,6 +42,8 @@ class Parsed:
     names: frozenset[str]
     values: frozenset[str]
     checks: tuple[Check, ...]
+    attributes: frozenset[str]
+    """The top-level attributes that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Expressions:
     key_condition: Condition | None = None
     filter: Condition | None = None
     projection: tuple[Path, ...] | None = None
+    filtered: frozenset[str] = frozenset()
+    """The attributes that the filter looks at."""
 
     def allows(self, item: Item | None) -> bool:
         """Tell whether the condition, if any, holds for what is there."""
@@ -88,11 +92,12 @@ def read_expressions(request: Mapping[str, Any], *kinds: str) -> Expressions:
     for one in parsed.values():
         for check in one.checks:
             check(values)
-    return Expressions(values, **{_FIELDS[kind]: one.tree for kind, one in parsed.items()})
+    filtered = parsed["FilterExpression"].attributes if "FilterExpression" in parsed else frozenset()
+    return Expressions(values, **{_FIELDS[kind]: one.tree for kind, one in parsed.items()}, filtered=filtered)
 
 
 @lru_cache(_REMEMBERED)
-def parse(kind: str, text: str, names: tuple[tuple[str, str], ...]) -> Parsed:
+def parse(kind: str, text: str, aliases: tuple[tuple[str, str], ...]) -> Parsed:
     """Read one expression. Raises Refusal."""
     if not text.strip():
         raise invalid(f"Invalid {kind}: The expression can not be empty;")
@@ -101,12 +106,13 @@ def parse(kind: str, text: str, names: tuple[tuple[str, str], ...]) -> Parsed:
             f"Invalid {kind}: Expression size has exceeded the maximum allowed size; expression size: {len(text)}"
         )
     tokens = Tokens(kind, text)
-    parser = UpdateParser(tokens, dict(names))
+    parser = UpdateParser(tokens, dict(aliases))
     if kind == "UpdateExpression":
         tree: Any = parser.update()
     else:
         tree = Parser.projection(parser) if kind == "ProjectionExpression" else parser.condition()
-    return Parsed(tree, frozenset(parser.used_names), frozenset(parser.used_values), tuple(parser.checks))
+    names, values = frozenset(parser.used_names), frozenset(parser.used_values)
+    return Parsed(tree, names, values, tuple(parser.checks), frozenset(parser.attributes))
 
 
 def _needless(kinds: Iterable[str], name: str) -> Refusal:

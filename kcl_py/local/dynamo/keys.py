@@ -37,8 +37,7 @@ class KeySchema:
     def place(self, item: Item) -> Place:
         """Return where an item belongs that has the whole key."""
         first = item[self.names[0]]
-        place = (_position(first), *[rank(item[name]) for name in self.names])
-        return place
+        return (_position(first), *[rank(item[name]) for name in self.names])
 
     def partition(self, value: Value) -> Place:
         """Return what all places of one partition begin with."""

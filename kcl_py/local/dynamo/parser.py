@@ -69,6 +69,7 @@ class Parser:
     used_names: set[str] = field(default_factory=set)
     used_values: set[str] = field(default_factory=set)
     checks: list[Check] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
     depth: int = 0
     group: tuple[int, int] = (0, 0)
     """Where the parentheses closed last begin and end."""
@@ -104,7 +105,9 @@ class Parser:
         return self.tokens.error(message)
 
     def path(self) -> Path:
-        steps: list[str | int] = [self._name()]
+        first = self._name()
+        self.attributes.add(first)
+        steps: list[str | int] = [first]
         while self.tokens.sees(".", "["):
             if self.tokens.accept("."):
                 steps.append(self._name())
@@ -147,9 +150,7 @@ class Parser:
 
             def check(values: Values) -> None:
                 if (kind := kind_of(values[name])) not in kinds:
-                    raise self.error(
-                        f"Incorrect operand type for operator or function; {what}, operand type: {kind}"
-                    )
+                    raise self.error(f"Incorrect operand type for operator or function; {what}, operand type: {kind}")
 
             self.checks.append(check)
 

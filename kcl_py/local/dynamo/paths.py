@@ -79,7 +79,8 @@ def pick(item: Item, paths: Iterable[Path]) -> Item:
         for step in path[:-1]:
             node = node.setdefault(step, {})
         node[path[-1]] = None
-    return _picked({"M": item}, wanted).get("M", {})
+    picked: Item = _picked({"M": item}, wanted).get("M", {})
+    return picked
 
 
 def _picked(value: Value, wanted: dict[str | int, Any]) -> Value:

@@ -128,15 +128,15 @@ class Table:
     def _admit(self, buckets: list[Bucket]) -> None:
         if self._behaviour.throttles:
             now_s = self._behaviour.now_s()
-            if not all([bucket.has_any(now_s) for bucket in buckets]):
+            if not all(bucket.has_any(now_s) for bucket in buckets):
                 raise self._throttled()
 
     def _throttled(self) -> Refusal:
         if self.capacity.provisioned is None:
             return Refusal(
                 "ThrottlingException",
-                "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your "
-                "table or index so please try again shortly. If exceptions persist, check if you have a hot key: "
+                "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling "
+                "your table or index so please try again shortly. If exceptions persist, check if you have a hot key: "
                 "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html",
             )
         return Refusal(

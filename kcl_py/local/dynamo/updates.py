@@ -123,6 +123,7 @@ def must_read(operand: Operand, item: Item, values: Values) -> Value:
 
 
 def wrong_operand() -> Refusal:
+    """Return what is said about a value in the item that an operator cannot take."""
     return invalid("An operand in the update expression has an incorrect data type")
 
 
@@ -150,5 +151,3 @@ def _without(found: Value, less: Value) -> Value | None:
         raise wrong_operand()
     kept = [one for one in found[kind] if one not in less[kind]]
     return {kind: kept} if kept else None
-
-

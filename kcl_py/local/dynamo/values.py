@@ -80,7 +80,9 @@ def _read_set(kind: str, data: list[Any]) -> list[Any]:
         raise invalid_value(_EMPTY_SET[kind])
     members = [_read_scalar(_SETS[kind], one) for one in data]
     if len(set(members)) < len(members):
-        which = "Input collection contains" if kind == "NS" else f"Input collection [{', '.join(map(str, data))}] contains"
+        which = (
+            "Input collection contains" if kind == "NS" else f"Input collection [{', '.join(map(str, data))}] contains"
+        )
         raise invalid_value(f"{which} duplicates" + ("" if kind == "NS" else "."))
     return in_set_order(kind, members)
 
@@ -156,9 +158,9 @@ def _scalar_bytes(kind: str, data: Any) -> int:
     if kind == "S":
         return _text_bytes(data)
     if kind == "N":
-        digits = data.replace(".", "").replace("-", "").strip("0")
-        return (len(digits) + 1) // 2 + 1 + data.startswith("-")
-    return len(data) if kind == "B" else 1
+        digits: str = data.replace(".", "").replace("-", "").strip("0")
+        return (len(digits) + 1) // 2 + (2 if data[0] == "-" else 1)
+    return len(bytes(data)) if kind == "B" else 1
 
 
 def _text_bytes(text: str) -> int:
