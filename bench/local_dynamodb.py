@@ -1,7 +1,8 @@
 """How many conditional writes a second ``kcl local`` takes, over HTTP.
 
 The clients are bare sockets that send prepared bodies and decode nothing, so the server, which has one core, is what is
-measured. Each write is like a heartbeat of the lease protocol: three conditions beside the key's, three changes, the whole row back.
+measured. Each write is like a heartbeat of the lease protocol: three conditions beside the key's, three changes, and
+the whole row comes back.
 
     python -m bench.local_dynamodb [--writes 10000] [--connections 4]
 """

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from tests.contract import dynamo_items, dynamo_tables
+from tests.contract import dynamo_items, dynamo_pages, dynamo_tables
 from tests.contract.dynamo_deviations import DEVIATIONS
 from tests.contract.dynamo_peers import MINISTACK, Ask, at, by_moto, in_process, ministack, over_http
 from tests.contract.dynamo_steps import LIST, TREE, Case, Step
 from tests.contract.moto import MotoDynamoDB
 
-CASES = (*dynamo_items.CASES, *dynamo_tables.CASES)
+CASES = (*dynamo_items.CASES, *dynamo_pages.CASES, *dynamo_tables.CASES)
 PEERS = ("model", "http", "moto", *(("ministack",) if MINISTACK.is_file() else ()))
 
 _KEY = {"AttributeName": "k", "KeyType": "HASH"}
