@@ -5,6 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 PEERS := .peers
 KINESIS_LOCAL := kinesis-local@0.6.2
+MINISTACK := ministack==1.5.33
 
 BIN := .venv/bin
 BASE := .venv/.installed-base
@@ -45,4 +46,7 @@ $(PEERS)/.installed: Makefile
 	@command -v npm >/dev/null || { echo "error: cannot install $(KINESIS_LOCAL): expected npm on the path, found none; install Node.js" >&2; exit 1; }
 	@echo "installing $(KINESIS_LOCAL) into $(PEERS) (once)"
 	@npm install --silent --no-audit --no-fund --prefix $(PEERS) $(KINESIS_LOCAL)
+	@echo "installing $(MINISTACK) into $(PEERS)/ministack (once)"
+	@$(PYTHON) -m venv $(PEERS)/ministack
+	@$(PEERS)/ministack/bin/python -m pip install --quiet $(MINISTACK)
 	@touch $@

@@ -26,9 +26,9 @@ class Connection:
     def __init__(self, url: str) -> None:
         self._http = http.client.HTTPConnection(urlsplit(url).netloc)
 
-    def send(self, operation: str, body: bytes) -> bytes:
+    def send(self, operation: str, body: bytes, *, service: str = "Kinesis_20131202") -> bytes:
         """Send a prepared body; return the reply's. Raises RuntimeError unless the status is 200."""
-        headers = {"X-Amz-Target": f"Kinesis_20131202.{operation}", "Content-Type": "application/x-amz-json-1.1"}
+        headers = {"X-Amz-Target": f"{service}.{operation}", "Content-Type": "application/x-amz-json-1.1"}
         self._http.request("POST", "/", body, headers)
         reply = self._http.getresponse()
         content = reply.read()

@@ -1,6 +1,6 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
-The first line on stdout says where it listens; a how-to follows. Kinesis answers from then on, moto loads behind it.
+The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
 """
 
 import re
@@ -15,8 +15,10 @@ from actors.clock import SystemClock
 from kcl_py.errors import ConfigError
 
 MAX_PORT = 65_535
-_EXTRA = ("aiohttp", "moto", "flask", "flask_cors")
+_EXTRA = ("aiohttp",)
 """What the extra ``local`` brings that is imported here."""
+_TABLE_DELAY_S = 0.05
+"""A new table is CREATING for so long, as a new stream is."""
 _STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
 
 
@@ -55,18 +57,20 @@ def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:
 
 
 async def _run(port: int, streams: dict[str, int]) -> None:
-    from kcl_py.local.dynamodb import MotoDynamoDB
+    from kcl_py.local.dynamo.behaviour import Behaviour
+    from kcl_py.local.dynamo.model import DynamoDB
+    from kcl_py.local.dynamodb import LocalDynamoDB
     from kcl_py.local.errors import ModelError
     from kcl_py.local.model import Kinesis
     from kcl_py.local.server import Server, serve
 
     clock = SystemClock()
-    kinesis, dynamodb = Kinesis(clock), MotoDynamoDB()
+    kinesis, dynamodb = Kinesis(clock), DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
     try:
         for name, shards in streams.items():
             kinesis.add_stream(name, shards)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with serve(Server(kinesis, dynamodb, clock=clock), port=port) as url:
+            async with serve(Server(kinesis, LocalDynamoDB(dynamodb), clock=clock), port=port) as url:
                 sys.stdout.write(f"ready {url}\n{_how_to(url, streams)}")
                 sys.stdout.flush()
                 dynamodb.load()
@@ -77,8 +81,6 @@ async def _run(port: int, streams: dict[str, int]) -> None:
         raise ConfigError(
             f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one"
         ) from error
-    finally:
-        dynamodb.close()
 
 
 def _how_to(url: str, streams: dict[str, int]) -> str:

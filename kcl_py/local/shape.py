@@ -1,11 +1,12 @@
-"""Whether a JSON body has the shape that AWS's own model of an API gives an operation.
+"""Whether a request has the shape that AWS's own model of an API gives an operation.
 
-For a service behind us that fails where AWS refuses. Only types, nesting and what is required are looked at; values are
-the service's own business. botocore, which has the models, is imported with the first ``Api``.
+Types, nesting, what is required and the model's own limits are looked at; all else is the service's business.
+botocore, which has the models, is imported with the first ``Api``.
 """
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,50 +42,89 @@ class Api:
 
         self._model: Any = ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
-    def check(self, operation: str, body: bytes) -> None:
-        """Return if ``body`` can be taken for a request.
+    def read(self, operation: str, body: bytes) -> dict[str, Any]:
+        """Return the request in ``body``; binaries stay base64. Raises ModelError as ``check`` does."""
+        try:
+            params: dict[str, Any] = msgspec.json.decode(body)
+        except UNREADABLE as error:
+            raise unreadable(error) from None
+        self.check(operation, params)
+        return params
+
+    def check(self, operation: str, params: object) -> None:
+        """Return if ``params`` can be taken for a request; binaries may be bytes or base64.
 
         Raises:
-            ModelError: UnknownOperationException, SerializationException (not JSON, or of another type) or
-                ValidationException (something is missing, or nested too deep).
+            ModelError: UnknownOperationException, SerializationException (of another type) or ValidationException
+                (something is missing, nested too deep, or outside the limits of AWS's model).
         """
         if operation not in self._model.operation_names:
             raise ModelError("UnknownOperationException", f"there is no operation {operation!r}")
-        try:
-            params = msgspec.json.decode(body)
-        except UNREADABLE as error:
-            raise unreadable(error) from None
         shape = self._model.operation_model(operation).input_shape
-        faults = [_wrong_type(params, shape, "$")] if params is None else list(_faults(params, shape, "$", 0))
+        faults = [_wrong_type(params, shape, "")] if params is None else list(_faults(params, shape, "", 0))
         for fault in sorted(faults, key=lambda fault: fault.code != _SERIALIZATION):  # AWS reads all before it looks
             raise fault
+
+
+@cache
+def api(service: str) -> Api:
+    """Return a service's API, loaded once."""
+    return Api(service)
 
 
 def _faults(value: Any, shape: Any, path: str, level: int) -> Iterator[ModelError]:
     """Yield what keeps ``value`` from being a ``shape``; null is as good as nothing."""
     if value is None:
         return
+    kind = shape.type_name
     if level > MOST_LEVELS:
         yield ModelError("ValidationException", "Nesting Levels have exceeded supported limits")
-    elif not _is_of(value, shape.type_name):
+    elif not _is_of(value, kind):
         yield _wrong_type(value, shape, path)
-    elif shape.type_name == "structure":
-        for name in shape.required_members:
-            if value.get(name) is None:
-                yield _missing(f"{path}.{name}")
-        for name, inner in shape.members.items():
-            yield from _faults(value.get(name), inner, f"{path}.{name}", level + 1)
-    elif shape.type_name == "map":
-        for inner in value.values():
-            yield from _faults(inner, shape.value, f"{path}.*", level + 1)
-    elif shape.type_name == "list":
-        for inner in value:
-            yield from _faults(inner, shape.member, f"{path}[]", level + 1)
+    else:
+        if limits := shape.metadata:
+            yield from _beyond(value, limits, path)
+        if kind == "structure":
+            yield from _member_faults(value, shape, path, level)
+        elif kind == "map":
+            for name, inner in value.items():
+                yield from _faults(inner, shape.value, f"{path}.{name}.member", level + 1)
+        elif kind == "list":
+            for number, inner in enumerate(value, 1):
+                yield from _faults(inner, shape.member, f"{path}.{number}.member", level + 1)
+
+
+def _member_faults(value: Any, shape: Any, path: str, level: int) -> Iterator[ModelError]:
+    for name in shape.required_members:
+        if value.get(name) is None:
+            yield _beyond_limits(None, _inside(path, name), "Member must not be null")
+    members = shape.members
+    for name, inner in value.items():
+        if name in members:
+            yield from _faults(inner, members[name], _inside(path, name), level + 1)
+
+
+def _inside(path: str, name: str) -> str:
+    """Return the path of a member, as AWS's sentences have it."""
+    inner = name[:1].lower() + name[1:]
+    return f"{path}.{inner}" if path else inner
+
+
+def _beyond(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[ModelError]:
+    """Yield what is outside the limits of AWS's model."""
+    if "enum" in limits and value not in limits["enum"]:
+        yield _beyond_limits(value, path, f"Member must satisfy enum value set: [{', '.join(limits['enum'])}]")
+    is_number = isinstance(value, int | float)
+    size, what = (value, "value") if is_number else (len(value), "length")
+    if "min" in limits and size < limits["min"]:
+        yield _beyond_limits(value, path, f"Member must have {what} greater than or equal to {limits['min']}")
+    if "max" in limits and size > limits["max"]:
+        yield _beyond_limits(value, path, f"Member must have {what} less than or equal to {limits['max']}")
 
 
 def _is_of(value: object, kind: str) -> bool:
     if kind == "blob":
-        return isinstance(value, str) and _is_base64(value)
+        return isinstance(value, bytes | bytearray) or (isinstance(value, str) and _is_base64(value))
     return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
@@ -96,12 +136,15 @@ def _is_base64(text: str) -> bool:
     return True
 
 
-def _missing(path: str) -> ModelError:
+def _beyond_limits(value: Any, path: str, constraint: str) -> ModelError:
+    shown = "null" if value is None else "'[...]'" if isinstance(value, dict | list) else f"'{value}'"
     return ModelError(
         "ValidationException",
-        f"1 validation error detected: Value null at '{path}' failed to satisfy constraint: Member must not be null",
+        f"1 validation error detected: Value {shown} at '{path}' failed to satisfy constraint: {constraint}",
     )
 
 
 def _wrong_type(value: object, shape: Any, path: str) -> ModelError:
-    return ModelError(_SERIALIZATION, f"expected {shape.type_name} at {path}, found {type(value).__name__}")
+    return ModelError(
+        _SERIALIZATION, f"expected {shape.type_name} at {path or 'the top'}, found {type(value).__name__}"
+    )

@@ -3,6 +3,7 @@
 import importlib
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -16,9 +17,13 @@ from kcl_py.leases.attributes import decode_item, encode, encode_item
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.store import LeaseStore
-from kcl_py.local.dynamodb import MotoDynamoDB
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.client import DynamoDBClient
+from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.dynamodb import Handler, LocalDynamoDB
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
+from tests.contract.moto import MotoDynamoDB
 
 _names = count(1)
 
@@ -52,9 +57,9 @@ def moto() -> Iterator[MotoDynamoDB]:
     dynamodb.close()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def dynamo_client(moto: MotoDynamoDB) -> AsyncIterator[Any]:
-    """A client of a DynamoDB over HTTP."""
+@asynccontextmanager
+async def over_http(dynamodb: Handler) -> AsyncIterator[Any]:
+    """Yield our own client of a DynamoDB behind our own server."""
     from kcl_py.sessions import Sessions
 
     clock = SystemClock()
@@ -63,16 +68,31 @@ async def dynamo_client(moto: MotoDynamoDB) -> AsyncIterator[Any]:
         env.setenv("AWS_SECRET_ACCESS_KEY", "test")
         env.delenv("AWS_PROFILE", raising=False)
         async with (
-            serve(Server(Kinesis(clock), moto, clock=clock)) as url,
+            serve(Server(Kinesis(clock), dynamodb, clock=clock)) as url,
             Sessions().client("dynamodb", Service(region="us-east-1", endpoint=url)) as client,
         ):
             yield client
 
 
-@pytest_asyncio.fixture(params=["memory", "dynamodb"], loop_scope="session")
-async def bench(request: pytest.FixtureRequest, dynamo_client: Any) -> Bench:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def dynamo_clients(moto: MotoDynamoDB) -> AsyncIterator[dict[str, Any]]:
+    """A client of each DynamoDB that a lease store is held against."""
+    clock = SystemClock()
+    served = LocalDynamoDB(DynamoDB(Behaviour(clock)))
+    async with over_http(served) as remote, over_http(moto) as motos:
+        yield {"model": DynamoDBClient(DynamoDB(Behaviour(clock)), clock), "http": remote, "moto": motos}
+
+
+@pytest.fixture(params=["model", "http", "moto"])
+def dynamo_client(request: pytest.FixtureRequest, dynamo_clients: dict[str, Any]) -> Any:
+    """A client of one DynamoDB at a time."""
+    return dynamo_clients[request.param]
+
+
+@pytest_asyncio.fixture(params=["memory", "model", "http", "moto"], loop_scope="session")
+async def bench(request: pytest.FixtureRequest, dynamo_clients: dict[str, Any]) -> Bench:
     """One store at a time, its tables empty and ready."""
-    return _memory() if request.param == "memory" else await dynamo_bench(dynamo_client, some_leases())
+    return _memory() if request.param == "memory" else await dynamo_bench(dynamo_clients[request.param], some_leases())
 
 
 def _memory() -> Bench:

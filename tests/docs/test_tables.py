@@ -11,6 +11,8 @@ from kcl_py.document import MOST_BYTES, MOST_LEVELS, MOST_VALUES
 from kcl_py.leases.items import WORKER_STATES
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.writer import PRIORITIES
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.local.model import Kinesis
 from kcl_py.options import options
 from kcl_py.status import HEAD, SHARD_COLUMNS, WORKER_COLUMNS, report, state_of
@@ -62,6 +64,15 @@ def test_operations_of_the_local_page_are_those_of_the_model() -> None:
     """What is not there yet is not promised."""
     documented = {name.strip() for row in rows(DOCS / "local.md", "Operation") for name in row[0].split(",")}
     assert documented == {request.__name__ for request in Kinesis(SystemClock())._operations}
+    documented = {name.strip() for row in rows(DOCS / "local.md", "DynamoDB operation") for name in row[0].split(",")}
+    assert documented == DynamoDB(Behaviour(SystemClock())).operations
+
+
+def test_fields_of_a_behaviour_are_on_the_local_page_with_their_defaults() -> None:
+    """All that a test can make worse."""
+    defaults = {f.name: f.default for f in fields(Behaviour) if f.name not in ("clock", "random", "region")}
+    shown = {name: "false" if default is False else f"{default:g}" for name, default in defaults.items()}
+    assert {row[0]: row[1] for row in rows(DOCS / "local.md", "Field")} == shown
 
 
 def test_columns_of_the_status_page_are_those_of_the_status() -> None:

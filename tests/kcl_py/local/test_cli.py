@@ -62,8 +62,8 @@ def test_local_is_ready_at_its_first_line_and_ends_cleanly_by_a_signal(number: i
         assert hint in output
 
 
-def test_dynamodb_is_served_by_the_same_port_as_soon_as_moto_is_loaded() -> None:
-    """A request that comes early waits."""
+def test_dynamodb_is_served_by_the_same_port() -> None:
+    """Both services are one address."""
     with running("--port", "0") as (_, line), boto("dynamodb", line.split()[1]) as client:
         assert client.list_tables()["TableNames"] == []
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_served_is_one_error_line_and_exit_2(arguments: list[str]
     assert (code, errors.count("\n"), errors.startswith("error: cannot ")) == (2, 1, True)
 
 
-@pytest.mark.parametrize("missing", ["moto", "flask"])
+@pytest.mark.parametrize("missing", ["aiohttp"])
 def test_without_the_extra_local_the_error_names_it(missing: str) -> None:
     """Nothing is started."""
     run = "runpy.run_module('kcl_py.local', run_name='__main__')"

@@ -17,10 +17,10 @@ BOTH = pytest.mark.parametrize("target", [f"{KINESIS}.PutRecord", f"{DYNAMODB}.G
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A local AWS with the stream ``s`` and the table ``t``."""
+    """A local AWS with the stream ``s`` and the table ``table``."""
     with serving(World()) as url:
         table = {
-            "TableName": "t",
+            "TableName": "table",
             "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
             "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
             "BillingMode": "PAY_PER_REQUEST",
@@ -42,7 +42,7 @@ def ask(url: str, target: str, body: bytes, **headers: str) -> tuple[int, Any]:
         *(b"", b"{", b"hello", b'{"a": nan}', b"\xff\xfe", b"null", b"[]", b"5", b'"text"'),
         b'{"TableName": "\xff", "StreamName": "\xff"}',
         *(NESTED, b"[" * DEPTH, b"[" * DEPTH + b"]" * DEPTH),
-        b'{"TableName": "t", "StreamName": "s", "x": ' + NESTED + b"}",
+        b'{"TableName": "table", "StreamName": "s", "x": ' + NESTED + b"}",
     ],
     ids=lambda body: body[:12].decode("latin-1"),
 )
@@ -61,12 +61,12 @@ def test_body_that_is_no_json_object_is_a_serialization_exception(url: str, targ
         (f"{KINESIS}.ListShards", {"StreamName": "s", "MaxResults": "5"}),
         (f"{KINESIS}.ListShards", {"StreamName": "s", "MaxResults": 1.5}),
         (f"{DYNAMODB}.GetItem", {"TableName": 5}),
-        (f"{DYNAMODB}.GetItem", {"TableName": "t", "Key": []}),
-        (f"{DYNAMODB}.GetItem", {"TableName": "t", "Key": {"k": "plain"}}),
-        (f"{DYNAMODB}.GetItem", {"TableName": "t", "Key": {"k": {"S": 5}}}),
-        (f"{DYNAMODB}.PutItem", {"TableName": "t", "Item": {"k": {"S": "a"}, "b": {"B": "no base64!"}}}),
-        (f"{DYNAMODB}.Scan", {"TableName": "t", "Limit": True}),
-        (f"{DYNAMODB}.BatchGetItem", {"RequestItems": {"t": {"Keys": "k"}}}),
+        (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": []}),
+        (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": {"k": "plain"}}),
+        (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": {"k": {"S": 5}}}),
+        (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a"}, "b": {"B": "no base64!"}}}),
+        (f"{DYNAMODB}.Scan", {"TableName": "table", "Limit": True}),
+        (f"{DYNAMODB}.BatchGetItem", {"RequestItems": {"table": {"Keys": "k"}}}),
     ],
 )
 def test_value_of_another_type_is_a_serialization_exception(url: str, target: str, params: dict[str, Any]) -> None:
@@ -89,23 +89,23 @@ def deep(levels: int) -> dict[str, Any]:
         (f"{KINESIS}.PutRecord", {"StreamName": "s", "PartitionKey": "", "Data": ""}),
         (f"{KINESIS}.PutRecords", {"StreamName": "s", "Records": []}),
         (f"{DYNAMODB}.GetItem", {}),
-        (f"{DYNAMODB}.GetItem", {"TableName": "t", "Key": None}),
-        (f"{DYNAMODB}.GetItem", {"TableName": "t", "Key": {"k": {}}}),
-        (f"{DYNAMODB}.PutItem", {"TableName": "t", "Item": {"k": {"S": "a"}, "deep": deep(200)}}),
-        (f"{DYNAMODB}.Scan", {"TableName": "t", "FilterExpression": "a = :missing"}),
+        (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": None}),
+        (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": {"k": {}}}),
+        (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a"}, "deep": deep(200)}}),
+        (f"{DYNAMODB}.Scan", {"TableName": "table", "FilterExpression": "a = :missing"}),
         (f"{DYNAMODB}.TransactWriteItems", {"TransactItems": [{}]}),
     ],
 )
 def test_value_that_is_missing_or_makes_no_sense_is_a_validation_exception(
     url: str, target: str, params: dict[str, Any]
 ) -> None:
-    """Also what moto itself stumbles over."""
+    """At whatever depth."""
     assert ask(url, target, json.dumps(params).encode()) == (400, "ValidationException")
 
 
 def test_value_nested_as_deep_as_dynamodb_allows_is_taken(url: str) -> None:
     """32 levels."""
-    item = {"TableName": "t", "Item": {"k": {"S": "a"}, "deep": deep(31)}}
+    item = {"TableName": "table", "Item": {"k": {"S": "a"}, "deep": deep(31)}}
     assert ask(url, f"{DYNAMODB}.PutItem", json.dumps(item).encode()) == (200, None)
 
 
@@ -115,7 +115,7 @@ def test_unknown_operation_is_said_to_be_one(url: str, service: str) -> None:
     assert ask(url, f"{service}.Dance", b"{}") == (400, "UnknownOperationException")
 
 
-@pytest.mark.parametrize(("operation", "name"), [(f"{KINESIS}.ListStreams", "s"), (f"{DYNAMODB}.ListTables", "t")])
+@pytest.mark.parametrize(("operation", "name"), [(f"{KINESIS}.ListStreams", "s"), (f"{DYNAMODB}.ListTables", "table")])
 @pytest.mark.parametrize(
     "headers",
     [

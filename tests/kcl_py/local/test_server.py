@@ -145,13 +145,13 @@ def test_every_answer_is_dated_by_the_injected_clock_and_has_a_request_id_of_its
     world.clock.now_s = 0.0
     with serving(world) as url:
         first, second = (send(url, "GET", path)[1] for path in ("/health", "/other"))
-        moto = send(url, "POST", "/", b"{}", X_Amz_Target="DynamoDB_20120810.ListTables", Content_Type=JSON)[1]
-    assert {headers["date"] for headers in (first, second, moto)} == {"Thu, 01 Jan 1970 00:00:00 GMT"}
+        tables = send(url, "POST", "/", b"{}", X_Amz_Target="DynamoDB_20120810.ListTables", Content_Type=JSON)[1]
+    assert {headers["date"] for headers in (first, second, tables)} == {"Thu, 01 Jan 1970 00:00:00 GMT"}
     assert first["x-amzn-requestid"] != second["x-amzn-requestid"]
 
 
 def test_kinesis_answers_while_dynamodb_does_not() -> None:
-    """A slow DynamoDB (moto still loading) holds up nobody but its own callers."""
+    """A slow DynamoDB holds up nobody but its own callers."""
     asked, release = Event(), Event()
 
     async def hanging(request: HttpRequest) -> HttpReply:
@@ -169,16 +169,16 @@ def test_kinesis_answers_while_dynamodb_does_not() -> None:
 
 
 def test_of_eight_threads_racing_on_one_row_exactly_one_wins_each_round() -> None:
-    """Conditional writes are atomic (in moto's own threaded server two of them can win)."""
+    """Conditional writes are atomic."""
     threads, rounds = 8, 40
     with serving(World()) as url, boto("dynamodb", url) as table:
         table.create_table(
-            TableName="t",
+            TableName="table",
             KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         )
-        table.put_item(TableName="t", Item={"k": {"S": "row"}, "n": {"N": "0"}})
+        table.put_item(TableName="table", Item={"k": {"S": "row"}, "n": {"N": "0"}})
         start = Barrier(threads, timeout=30)
 
         def race(_: int) -> list[bool]:
@@ -189,7 +189,7 @@ def test_of_eight_threads_racing_on_one_row_exactly_one_wins_each_round() -> Non
             start.wait()
             try:
                 client.update_item(
-                    TableName="t",
+                    TableName="table",
                     Key={"k": {"S": "row"}},
                     UpdateExpression="SET n = :next",
                     ConditionExpression="n = :now",
@@ -208,9 +208,9 @@ def test_dynamodb_begins_empty_in_the_same_account_as_the_streams() -> None:
     """One account, 000000000000, for everything; nothing is left of an earlier local AWS of this process."""
     with serving(World()) as url, boto("dynamodb", url) as client:
         table = client.create_table(
-            TableName="t",
+            TableName="table",
             KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         )
-    assert table["TableDescription"]["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/t"
+    assert table["TableDescription"]["TableArn"] == "arn:aws:dynamodb:us-east-1:000000000000:table/table"

@@ -7,7 +7,9 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 from anyio.from_thread import start_blocking_portal
 
-from kcl_py.local.dynamodb import Handler, MotoDynamoDB
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.dynamodb import Handler, LocalDynamoDB
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from kcl_py.records import Record
@@ -88,13 +90,10 @@ class World:
 @contextmanager
 def serving(world: World, dynamodb: Handler | None = None) -> Iterator[str]:
     """Serve ``world`` over HTTP from another thread; yields the URL."""
-    moto = MotoDynamoDB()
-    server = Server(world.model, dynamodb or moto, clock=world.clock)
-    try:
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(serve(server)) as url:
-            yield url
-    finally:
-        moto.close()
+    tables = LocalDynamoDB(DynamoDB(Behaviour(world.clock)))
+    server = Server(world.model, dynamodb or tables, clock=world.clock)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serve(server)) as url:
+        yield url
 
 
 @contextmanager
