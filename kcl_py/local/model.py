@@ -102,5 +102,5 @@ class Kinesis:
 
     def _save(self) -> None:
         if self._archive is not None and self._account.is_changed:
-            self._account.is_changed = False
             self._archive.save(self._account)
+            self._account.is_changed = False

@@ -29,12 +29,18 @@ class Shard:
     """A run of records; open until ``close``."""
 
     def __init__(
-        self, index: int, hash_range: tuple[int, int], *, parents: tuple["Shard", ...] = (), opened_s: float
+        self,
+        index: int,
+        hash_range: tuple[int, int],
+        *,
+        parents: tuple["Shard", ...] = (),
+        opened_s: float,
+        epoch_s: int | None = None,
     ) -> None:
         self.index, self.hash_range, self.opened_s = index, hash_range, opened_s
         self.shard_id = f"shardId-{index:012d}"
         self.parent_ids = tuple(parent.shard_id for parent in parents)
-        self.epoch_s: int = max([int(opened_s), *(parent.epoch_s + 1 for parent in parents)])
+        self.epoch_s: int = epoch_s or max([int(opened_s), *(parent.epoch_s + 1 for parent in parents)])
         """The second that its sequence numbers carry: later than the parents', however quick the reshard."""
         self.closed_s: float | None = None
         self.children: list[Shard] = []
@@ -59,14 +65,24 @@ class Shard:
         self._last_ms = max(self._last_ms, int(now_s * 1000))
         sequence_number = str(self._first_number + step(self.end + 1, self._last_ms // 1000))
         record = Record(sequence_number, data, partition_key, self._last_ms / 1000, encryption)
-        self._records.append(record)
-        self._ends.append(size_bytes + (self._ends[-1] if self._ends else self._trimmed_bytes))
+        self._store(record, size_bytes)
         return record
 
-    def begin_at(self, position: int) -> None:
-        """Let an empty shard go on at ``position``: what came before was trimmed."""
-        assert not self._records
-        self._trimmed = position
+    def restore(self, position: int, record: Record) -> None:
+        """Take a record back that an earlier run stored at ``position``."""
+        if not self._records:
+            self._trimmed = position
+        self._last_ms = round(record.arrived_s * 1000)
+        self._store(record, len(record.data) + len(record.partition_key.encode()))
+
+    def go_on_at(self, position: int) -> None:
+        """Begin at ``position`` if there is no record: what came before was trimmed."""
+        if not self._records:
+            self._trimmed = max(self._trimmed, position)
+
+    def _store(self, record: Record, size_bytes: int) -> None:
+        self._records.append(record)
+        self._ends.append(size_bytes + (self._ends[-1] if self._ends else self._trimmed_bytes))
 
     def page(self, position: int, limit: int, size_bytes: int = PAGE_BYTES) -> list[Record]:
         """Return what is kept from ``position`` on: up to ``limit`` records, up to ``size_bytes`` unless it is one."""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from kcl_py.local.consumer import Consumer
 from kcl_py.local.errors import in_use, not_found
 from kcl_py.local.shard import Shard
+from kcl_py.records import Record
 
 ACCOUNT = "000000000000"
 HOUR_S = 3600
@@ -148,6 +149,20 @@ class Stream:
         self.next_index = next_index
         self._open = sorted((s for s in shards if s.closed_s is None), key=lambda shard: shard.hash_range)
         self._starts = [shard.hash_range[0] for shard in self._open]
+
+    def complete(self) -> None:
+        """Let a change that was under way when an earlier run ended be done."""
+        if self._change is not None:
+            self.settle(self._change.due_s)
+
+    def restore_record(self, index: int, position: int, record: Record) -> None:
+        """Take a record back that an earlier run stored, unless its shard is gone."""
+        if (shard := self._shards.get(index)) is not None:
+            shard.restore(position, record)
+
+    def go_on_at(self, index: int, position: int) -> None:
+        """Let a shard of an earlier run go on where it was."""
+        self._shards[index].go_on_at(position)
 
     def _replace(self, parents: tuple[Shard, ...], ranges: tuple[tuple[int, int], ...], now_s: float) -> None:
         """Close ``parents``, which are neighbours, and open their children in their place."""

@@ -15,6 +15,8 @@ HOLD_S = 5.0
 """How soon after a subscription another is refused; later it takes over. Source: the same."""
 HEARTBEAT_S = 4.0
 """After how long an event without records comes: a little before the five seconds that AWS promises at most."""
+POLL_S = 0.05
+"""How often whoever serves a subscription that has nothing asks again."""
 EVENT_BYTES = 1024 * 1024
 """Payloads and keys of one event, unless one record is greater: far below the 24 MB that botocore takes."""
 EVENT_RECORDS = 10_000
