@@ -15,6 +15,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "record of 1 MiB and 1 byte": "taken",
         "PutRecords of 501": "taken",
         "UpdateStreamMode, then a split": "ON_DEMAND, taken",
+        "DescribeStreamConsumer after DeregisterStreamConsumer": "taken",
         "SubscribeToShard: first event": "SubscribeToShardEvent",
         "SubscribeToShard: split shard with 3 records": "3 records, no children",
         "SubscribeToShard again within 5 s": "taken",

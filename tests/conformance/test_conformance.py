@@ -1,27 +1,46 @@
 """The model does what AWS documents, in memory and over HTTP; ``make conformance`` asks its peers too."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
+from actors.clock import SystemClock
+from kcl_py.local.dynamodb import MotoDynamoDB
+from kcl_py.local.model import Kinesis
+from kcl_py.local.server import Server, serve
 from tests.conformance.cases import CASES, Case
 from tests.conformance.deviations import DEVIATIONS
 from tests.conformance.service import InMemory, OverHttp
 from tests.conformance.table import is_asked, known, lines, surprises
 from tests.docs.pages import DOCS, read
-from tests.kcl_py.local.world import World, serving
+
+
+class AheadClock(SystemClock):
+    """The machine's clock, and what the cases waited for without waiting."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self._ahead_s
+
+    def wait(self, pause_s: float) -> None:
+        self._ahead_s += pause_s
 
 
 @pytest.fixture(scope="module")
 def over_http() -> Iterator[OverHttp]:
     """A server whose clock the cases move."""
-    world = World()
-
-    def wait(pause_s: float) -> None:
-        world.clock.now_s += pause_s
-
-    with serving(world) as url:
-        yield OverHttp(url, world.clock.time, wait)
+    clock = AheadClock()
+    kinesis, dynamodb = Kinesis(clock), MotoDynamoDB()
+    with (
+        closing(dynamodb),
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serve(Server(kinesis, dynamodb, clock=clock))) as url,
+    ):
+        yield OverHttp(url, clock.time, clock.wait)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if is_asked(case, "in memory")], ids=lambda case: case.name)
