@@ -1,6 +1,7 @@
 """The table of implementations, as docs/local.md shows it, and what is unexpected in a run."""
 
-from tests.conformance.cases import CASES, Case
+from tests.conformance.case import Case
+from tests.conformance.cases import CASES
 from tests.conformance.deviations import DEVIATIONS
 
 SAME = "as AWS"

@@ -10,7 +10,8 @@ from actors.clock import SystemClock
 from kcl_py.local.dynamodb import MotoDynamoDB
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
-from tests.conformance.cases import CASES, Case
+from tests.conformance.case import Case
+from tests.conformance.cases import CASES
 from tests.conformance.deviations import DEVIATIONS
 from tests.conformance.service import InMemory, OverHttp
 from tests.conformance.table import is_asked, known, lines, surprises
