@@ -84,7 +84,7 @@ def test_signal_ends_a_subscription_and_the_server_cleanly() -> None:
 
 
 def test_realistic_local_refuses_what_is_too_fast_and_takes_its_time() -> None:
-    """An eleventh DescribeStream within a second is one too many; a new stream is CREATING for seconds."""
+    """A second DescribeLimits within a second is one too many; a new stream is CREATING for seconds."""
     with (
         running("--port", "0", "--stream", "s:1", "--realistic") as (_, line),
         boto("kinesis", line.split()[1]) as client,
