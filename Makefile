@@ -11,7 +11,7 @@ BIN := .venv/bin
 BASE := .venv/.installed-base
 SPARK := .venv/.installed-spark
 
-.PHONY: install demo test lint bench peers
+.PHONY: install demo test lint bench conformance peers
 
 install: $(SPARK)
 
@@ -30,6 +30,9 @@ lint: $(SPARK)
 bench: $(BASE)
 	@$(BIN)/python -m bench.run $(ARGS)
 
+conformance: $(BASE) $(PEERS)/.installed
+	@$(BIN)/python -m tests.conformance
+
 peers: $(PEERS)/.installed
 
 $(BASE): pyproject.toml .ci/constraints.txt .ci/install
@@ -46,7 +49,7 @@ $(PEERS)/.installed: Makefile
 	@command -v npm >/dev/null || { echo "error: cannot install $(KINESIS_LOCAL): expected npm on the path, found none; install Node.js" >&2; exit 1; }
 	@echo "installing $(KINESIS_LOCAL) into $(PEERS) (once)"
 	@npm install --silent --no-audit --no-fund --prefix $(PEERS) $(KINESIS_LOCAL)
-	@echo "installing $(MINISTACK) into $(PEERS)/ministack (once)"
+	@echo "installing $(MINISTACK) into $(PEERS)/ministack (once): it needs another botocore than ours"
 	@$(PYTHON) -m venv $(PEERS)/ministack
-	@$(PEERS)/ministack/bin/python -m pip install --quiet $(MINISTACK)
+	@$(PEERS)/ministack/bin/python -m pip install --quiet --disable-pip-version-check $(MINISTACK)
 	@touch $@

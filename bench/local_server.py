@@ -2,7 +2,9 @@
 
 The client is a bare socket that sends prepared bodies and decodes nothing, so the server is what is measured.
 
-    python bench/local_server.py [--records 100000] [--size 200]
+    python bench/local_server.py [--records 100000] [--size 200] [--url http://127.0.0.1:4566]
+
+With ``--url`` another Kinesis, such as ministack, is measured in the same run, and the ratio printed.
 """
 
 import argparse
@@ -38,7 +40,7 @@ class Connection:
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         """Send a request and read its reply."""
-        answer: dict[str, Any] = json.loads(self.send(operation, json.dumps(params).encode()))
+        answer: dict[str, Any] = json.loads(self.send(operation, json.dumps(params).encode()) or b"{}")
         return answer
 
 
@@ -76,8 +78,17 @@ def get(connection: Connection, *, records: int, limit: int) -> float:
 
 def _next_iterator(reply: bytes) -> str:
     """Cut the next iterator out of a reply without parsing its records."""
-    _, _, rest = reply.rpartition(b'"NextShardIterator":"')
-    return rest.partition(b'"')[0].decode()
+    _, _, rest = reply.rpartition(b'"NextShardIterator"')
+    return rest.split(b'"', 2)[1].decode()
+
+
+def measure(url: str, *, records: int, size: int) -> dict[str, float]:
+    """Return records a second by what was done."""
+    connection = Connection(url)
+    rates = {"PutRecords, 500 a request": records / put(connection, records=records, size=size)}
+    for limit in (1_000, 10_000):
+        rates[f"GetRecords, {limit:,} a request"] = records / get(connection, records=records, limit=limit)
+    return rates
 
 
 def main() -> None:
@@ -85,15 +96,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--size", type=int, default=200)
+    parser.add_argument("--url", help="another Kinesis to compare with")
     options = parser.parse_args()
     with local() as url:
-        connection = Connection(url)
-        connection.call("ListShards", StreamName="bench")
-        took_s = put(connection, records=options.records, size=options.size)
-        print(f"PutRecords, 500 a request: {options.records / took_s:,.0f} records/s")
-        for limit in (1_000, 10_000):
-            took_s = get(connection, records=options.records, limit=limit)
-            print(f"GetRecords, {limit:,} a request: {options.records / took_s:,.0f} records/s")
+        ours = measure(url, records=options.records, size=options.size)
+    theirs: dict[str, float] = {}
+    if options.url is not None:
+        Connection(options.url).call("CreateStream", StreamName="bench", ShardCount=1)
+        theirs = measure(options.url, records=options.records, size=options.size)
+    for what, rate in ours.items():
+        beside = f"; other {theirs[what]:,.0f}, ratio {rate / theirs[what]:.1f}" if theirs else ""
+        print(f"{what}: {rate:,.0f} records/s{beside}")
 
 
 if __name__ == "__main__":

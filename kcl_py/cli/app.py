@@ -95,8 +95,10 @@ def status(
 def local(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any that is free.")] = 4567,
     stream: Annotated[list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create this stream.")] = None,
+    realistic: Annotated[bool, typer.Option("--realistic", help="Limit rates and take time, as AWS does.")] = False,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the streams in this folder.")] = None,
 ) -> None:
-    """Serve Kinesis and DynamoDB on this machine, in memory."""
+    """Serve Kinesis and DynamoDB on this machine."""
     from kcl_py.cli.local import local_command
 
-    local_command(port, stream or [])
+    local_command(port, stream or [], is_realistic=realistic, data=data)

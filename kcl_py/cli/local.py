@@ -1,33 +1,48 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
 The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
+With a folder for its data, streams outlive the process; DynamoDB's tables do not.
 """
 
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
 
 import anyio
 
 from actors.clock import SystemClock
 from kcl_py.errors import ConfigError
 
+if TYPE_CHECKING:
+    from kcl_py.local.disk import Disk
+    from kcl_py.local.stream import Stream
+
+REGION = "us-east-1"
+"""In the streams' ARNs."""
 MAX_PORT = 65_535
 _EXTRA = ("aiohttp",)
 """What the extra ``local`` brings that is imported here."""
 _TABLE_DELAY_S = 0.05
 """A new table is CREATING for so long, as a new stream is."""
 _STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
+_CHANGE_S, _REALISTIC_CHANGE_S = 0.05, 5.0
+"""How long creating, splitting and the like take."""
 
 
-def local_command(port: int, streams: Sequence[str]) -> None:
-    """Run a local AWS (Kinesis and DynamoDB on one port of 127.0.0.1, all in memory) until a signal ends it.
+def local_command(port: int, streams: Sequence[str], *, is_realistic: bool = False, data: Path | None = None) -> None:
+    """Run a local AWS (Kinesis and DynamoDB on one port of 127.0.0.1) until a signal ends it.
 
     Args:
         port: 0 is any free one.
-        streams: those to begin with, each as ``NAME:SHARDS``.
+        streams: those to begin with, each as ``NAME:SHARDS``; one that ``data`` has already stays as it is.
+        is_realistic: whether rates are limited and answers and changes take their time.
+        data: the folder that keeps the streams; without one they are in memory.
 
     Raises:
         ConfigError: it cannot be served.
@@ -35,7 +50,9 @@ def local_command(port: int, streams: Sequence[str]) -> None:
     _check_extra()
     if not 0 <= port <= MAX_PORT:
         raise ConfigError(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
-    anyio.run(_run, port, _shards_by_stream(streams))
+    shards_by_stream = _shards_by_stream(streams)
+    with _disk(data) as disk:
+        anyio.run(_run, port, shards_by_stream, is_realistic, disk)
 
 
 def _check_extra() -> None:
@@ -56,24 +73,51 @@ def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:
     return streams
 
 
-async def _run(port: int, streams: dict[str, int]) -> None:
+@contextmanager
+def _disk(folder: Path | None) -> "Iterator[Disk | None]":
+    """Hold the folder of the streams for as long as the block lasts."""
+    if folder is None:
+        yield None
+        return
+    from kcl_py.local.disk import Disk
+
+    try:
+        disk = Disk(folder)
+    except BlockingIOError:
+        raise ConfigError(f"cannot use {folder}: another kcl local uses it; stop that one first") from None
+    except OSError as error:
+        raise ConfigError(f"cannot use {folder}: {error.strerror}; choose another --data") from error
+    try:
+        yield disk
+    finally:
+        disk.close()
+
+
+async def _run(port: int, streams: dict[str, int], is_realistic: bool, disk: "Disk | None") -> None:
     from kcl_py.local.dynamo.behaviour import Behaviour
     from kcl_py.local.dynamo.model import DynamoDB
     from kcl_py.local.dynamodb import LocalDynamoDB
     from kcl_py.local.errors import ModelError
+    from kcl_py.local.latency import Latency
     from kcl_py.local.model import Kinesis
     from kcl_py.local.server import Server, serve
 
     clock = SystemClock()
-    kinesis, dynamodb = Kinesis(clock), DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
+    delay_s = _REALISTIC_CHANGE_S if is_realistic else _CHANGE_S
+    kinesis = Kinesis(clock, region=REGION, delay_s=delay_s, limit_rates=is_realistic, archive=disk)
+    dynamodb = DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
+    latency = Latency(Random()) if is_realistic else None
+    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, latency=latency)
     try:
+        if disk is not None:
+            kinesis.adopt(_loaded(disk))
         for name, shards in streams.items():
-            kinesis.add_stream(name, shards)
+            if not kinesis.has_stream(name):
+                kinesis.add_stream(name, shards)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with serve(Server(kinesis, LocalDynamoDB(dynamodb), clock=clock), port=port) as url:
+            async with serve(server, port=port) as url:
                 sys.stdout.write(f"ready {url}\n{_how_to(url, streams)}")
                 sys.stdout.flush()
-                dynamodb.load()
                 await anext(signals)
     except ModelError as refusal:
         raise ConfigError(f"cannot create the streams: {refusal.message}") from refusal
@@ -83,13 +127,20 @@ async def _run(port: int, streams: dict[str, int]) -> None:
         ) from error
 
 
+def _loaded(disk: "Disk") -> "list[Stream]":
+    try:
+        return disk.load(REGION)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(f"cannot read the streams of --data: {error}; choose another folder") from error
+
+
 def _how_to(url: str, streams: dict[str, int]) -> str:
     name = next(iter(streams), "flights")
     held = ", ".join(f"{stream} ({shards})" for stream, shards in streams.items()) or "none yet"
     create = "" if streams else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
     return f"""
 Kinesis and DynamoDB, account 000000000000, any credentials. Streams (shards): {held}.
-Everything is in memory; Ctrl-C ends it.
+Ctrl-C ends it.
 
 For a shell:
   export AWS_ENDPOINT_URL={url} AWS_DEFAULT_REGION=us-east-1

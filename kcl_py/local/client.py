@@ -5,6 +5,7 @@ Only what kcl_py itself calls is here. Errors are botocore's ``ClientError`` wit
 before it takes effect.
 """
 
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from email.utils import formatdate
 from itertools import count
@@ -12,11 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from anyio.lowlevel import checkpoint
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EventStreamError
 
 from actors.clock import Clock
 from kcl_py.local.errors import ModelError
 from kcl_py.local.model import Kinesis
+from kcl_py.local.subscription import POLL_S, Subscription
 
 
 class KinesisClient:
@@ -74,6 +76,36 @@ class KinesisClient:
 
     async def merge_shards(self, **params: Any) -> dict[str, Any]:
         return await self._call("MergeShards", params)
+
+    async def update_shard_count(self, **params: Any) -> dict[str, Any]:
+        return await self._call("UpdateShardCount", params)
+
+    async def register_stream_consumer(self, **params: Any) -> dict[str, Any]:
+        return await self._call("RegisterStreamConsumer", params)
+
+    async def describe_stream_consumer(self, **params: Any) -> dict[str, Any]:
+        return await self._call("DescribeStreamConsumer", params)
+
+    async def deregister_stream_consumer(self, **params: Any) -> dict[str, Any]:
+        return await self._call("DeregisterStreamConsumer", params)
+
+    async def subscribe_to_shard(self, **params: Any) -> dict[str, Any]:
+        answer = await self._call("SubscribeToShard", params)
+        return answer | {"EventStream": self._events(answer["EventStream"])}
+
+    async def _events(self, subscription: Subscription) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield what aiobotocore's event stream does; closing it leaves the subscription."""
+        while not subscription.is_over:
+            await checkpoint()
+            try:
+                event = subscription.event(self._clock.time())
+            except ModelError as refusal:
+                error = {"Error": {"Code": refusal.code, "Message": refusal.message}}
+                raise EventStreamError(error, "SubscribeToShard") from refusal  # type: ignore[arg-type]  # as botocore's
+            if event is None:
+                await self._clock.sleep(POLL_S)
+            else:
+                yield {"SubscribeToShardEvent": event}
 
     async def _call(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         await checkpoint()

@@ -31,3 +31,13 @@ def not_found(message: str) -> ModelError:
 def in_use(message: str) -> ModelError:
     """Return what AWS answers while a stream or shard is in another state."""
     return ModelError("ResourceInUseException", message)
+
+
+def limit_exceeded(message: str) -> ModelError:
+    """Return what AWS answers when there would be too many of something, or calls come too fast."""
+    return ModelError("LimitExceededException", message)
+
+
+def not_valid(message: str) -> ModelError:
+    """Return what AWS answers to an operation that does not go with the stream's mode."""
+    return ModelError("ValidationException", message)

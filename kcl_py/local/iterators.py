@@ -1,6 +1,8 @@
-"""Where a new shard iterator points. Pure; positions are indices into a shard's records."""
+"""Where a new shard iterator or subscription begins. Pure; positions are those of a shard's records.
 
-from kcl_py.local import requests as ask
+What was trimmed is passed over: a number from before the horizon begins at the horizon.
+"""
+
 from kcl_py.local.errors import ModelError, invalid
 from kcl_py.local.sequence import LAST_ORDINAL, parse
 from kcl_py.local.shard import Shard
@@ -9,35 +11,37 @@ from kcl_py.local.stream import ACCOUNT
 _BY_NUMBER = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
 
 
-def start_position(shard: Shard, request: ask.GetShardIterator, *, stream: str, now_s: float) -> int:
-    """Return the position that ``request`` asks for in ``shard`` of ``stream``.
+def start_position(
+    shard: Shard, kind: str, *, number: str | None, time_s: float | None, stream: str, now_s: float
+) -> int:
+    """Return the position in ``shard`` of ``stream`` that an iterator or subscription of type ``kind`` begins at.
 
     Raises:
         ModelError: InvalidArgumentException for an argument that the type does not take or lacks, for a timestamp
             after ``now_s``, and for a sequence number that this shard never gave.
     """
-    kind = request.shard_iterator_type
-    _check_arguments(request)
+    _check_arguments(kind, number, time_s)
     if kind == "TRIM_HORIZON":
-        return 0
+        return shard.start
     if kind == "LATEST":
-        return len(shard.records)
-    if request.timestamp is not None:
-        if request.timestamp > now_s:
+        return shard.end
+    if time_s is not None:
+        if time_s > now_s:
             raise invalid("The timestampInMillis parameter cannot be greater than the currentTimestampInMillis")
-        return shard.position_at(request.timestamp)
-    ordinal = _ordinal_of(shard, request.starting_sequence_number or "", stream=stream)
-    return min(ordinal if kind == "AFTER_SEQUENCE_NUMBER" else max(ordinal - 1, 0), len(shard.records))
+        return shard.position_at(time_s)
+    ordinal = _ordinal_of(shard, number or "", stream=stream)
+    if kind == "AT_SEQUENCE_NUMBER":
+        return shard.position_of(ordinal, number or "")
+    return min(max(ordinal, shard.start), shard.end)
 
 
-def _check_arguments(request: ask.GetShardIterator) -> None:
-    kind = request.shard_iterator_type
-    if (kind in _BY_NUMBER) != (request.starting_sequence_number is not None):
+def _check_arguments(kind: str, number: str | None, time_s: float | None) -> None:
+    if (kind in _BY_NUMBER) != (number is not None):
         raise invalid(
             "Must either specify (1) AT_SEQUENCE_NUMBER or AFTER_SEQUENCE_NUMBER and StartingSequenceNumber or (2) "
             f"another type and no StartingSequenceNumber. Request specified {kind}."
         )
-    if (kind == "AT_TIMESTAMP") != (request.timestamp is not None):
+    if (kind == "AT_TIMESTAMP") != (time_s is not None):
         raise invalid(f"Timestamp belongs to AT_TIMESTAMP, and only to it. Request specified {kind}.")
 
 
@@ -54,7 +58,7 @@ def _ordinal_of(shard: Shard, text: str, *, stream: str) -> int:
 
 
 def _was_given(shard: Shard, ordinal: int) -> bool:
-    return ordinal <= len(shard.records) or (ordinal == LAST_ORDINAL and shard.closed_s is not None)
+    return ordinal <= shard.end or (ordinal == LAST_ORDINAL and shard.closed_s is not None)
 
 
 def _foreign(shard: Shard, text: str, *, stream: str) -> ModelError:

@@ -47,7 +47,8 @@ def _open_after(shard: Shard, time_s: float) -> bool:
 
 def _without_children(shards: list[Shard]) -> list[Shard]:
     """At the instant of a reshard both generations count as open: the older one covers the ring."""
-    return [shard for shard in shards if not any(parent in shards for parent in shard.parents)]
+    known = {shard.shard_id for shard in shards}
+    return [shard for shard in shards if not known.intersection(shard.parent_ids)]
 
 
 _RULES: dict[str, Callable[[Shard, ShardFilter], bool]] = {

@@ -14,7 +14,20 @@ from msgspec import Meta
 from kcl_py.local.errors import ModelError
 
 Name = Annotated[str, Meta(min_length=1, max_length=128, pattern="^[a-zA-Z0-9_.-]+$")]
-Arn = Annotated[str, Meta(min_length=1, max_length=2048)]
+Arn = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^arn:aws.*:kinesis:.*:[0-9]{12}:stream/.+")]
+ConsumerArn = Annotated[
+    str,
+    Meta(
+        max_length=2048,
+        pattern="^arn:aws.*:kinesis:.*:[0-9]{12}:.*stream/[a-zA-Z0-9_.-]+/consumer/[a-zA-Z0-9_.-]+:[0-9]+",
+    ),
+]
+KeyId = Annotated[str, Meta(min_length=1, max_length=2048)]
+RecordKiB = Annotated[int, Meta(ge=1024, le=10_240)]
+TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
+TagValue = Annotated[str, Meta(max_length=256)]
+Tags = Annotated[dict[TagKey, TagValue], Meta(min_length=1, max_length=200)]
+TagKeys = Annotated[list[TagKey], Meta(min_length=1, max_length=50)]
 HashKey = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,38})$")]
 SequenceText = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,128})$")]
 PageToken = Annotated[str, Meta(min_length=1, max_length=1_048_576)]
@@ -58,10 +71,18 @@ class CreateStream(Request, frozen=True, kw_only=True):
     stream_name: Name
     shard_count: Annotated[int, Meta(ge=1)] | None = None
     stream_mode_details: StreamModeDetails | None = None
+    max_record_size: RecordKiB | None = msgspec.field(name="MaxRecordSizeInKiB", default=None)
+    tags: Tags | None = None
 
 
 class DeleteStream(StreamRequest, frozen=True, kw_only=True):
-    """Takes effect after the model's delay."""
+    """Takes effect after the model's delay; a stream with consumers goes only with ``enforce_consumer_deletion``."""
+
+    enforce_consumer_deletion: bool = False
+
+
+class DescribeLimits(Request, frozen=True, kw_only=True):
+    """How much the account may have and has."""
 
 
 class DescribeStream(StreamRequest, frozen=True, kw_only=True):
@@ -146,24 +167,181 @@ class MergeShards(StreamRequest, frozen=True, kw_only=True):
     adjacent_shard_to_merge: Name
 
 
-_KINDS: tuple[type[Request], ...] = (
+class UpdateShardCount(StreamRequest, frozen=True, kw_only=True):
+    """Shards of equal size, by as many splits and merges as it takes."""
+
+    target_shard_count: Annotated[int, Meta(ge=1)]
+    scaling_type: Literal["UNIFORM_SCALING"]
+
+
+class UpdateStreamMode(StreamRequest, frozen=True, kw_only=True):
+    """The stream is named by its ARN alone."""
+
+    stream_arn: Arn = msgspec.field(name="StreamARN")
+    stream_mode_details: StreamModeDetails
+
+
+class UpdateMaxRecordSize(StreamRequest, frozen=True, kw_only=True):
+    """Payload and key of one record."""
+
+    max_record_size: RecordKiB = msgspec.field(name="MaxRecordSizeInKiB")
+
+
+class IncreaseStreamRetentionPeriod(StreamRequest, frozen=True, kw_only=True):
+    """Records that are still kept are kept longer."""
+
+    retention_period_hours: int
+
+
+class DecreaseStreamRetentionPeriod(StreamRequest, frozen=True, kw_only=True):
+    """What is older is gone at once."""
+
+    retention_period_hours: int
+
+
+class StartStreamEncryption(StreamRequest, frozen=True, kw_only=True):
+    """A key named after a KMS error makes it happen."""
+
+    encryption_type: Literal["NONE", "KMS"]
+    key_id: KeyId
+
+
+class StopStreamEncryption(StreamRequest, frozen=True, kw_only=True):
+    """Records stored before stay marked as encrypted."""
+
+    encryption_type: Literal["NONE", "KMS"]
+    key_id: KeyId
+
+
+class AddTagsToStream(StreamRequest, frozen=True, kw_only=True):
+    """Tags are kept and shown; nothing depends on them."""
+
+    tags: Tags
+
+
+class RemoveTagsFromStream(StreamRequest, frozen=True, kw_only=True):
+    """Keys that are not there are passed over."""
+
+    tag_keys: TagKeys
+
+
+class ListTagsForStream(StreamRequest, frozen=True, kw_only=True):
+    """Pages go on by ``exclusive_start_tag_key``."""
+
+    exclusive_start_tag_key: TagKey | None = None
+    limit: Annotated[int, Meta(ge=1, le=50)] = 50
+
+
+class ResourceRequest(Request, frozen=True, kw_only=True):
+    """An operation on a stream or a consumer."""
+
+    resource_arn: Annotated[str, Meta(max_length=2048, pattern="^arn:aws.*:kinesis:.*:[0-9]{12}:.*stream/.+")] = (
+        msgspec.field(name="ResourceARN")
+    )
+
+
+class TagResource(ResourceRequest, frozen=True, kw_only=True):
+    """The newer AddTagsToStream."""
+
+    tags: Tags
+
+
+class UntagResource(ResourceRequest, frozen=True, kw_only=True):
+    """The newer RemoveTagsFromStream."""
+
+    tag_keys: TagKeys
+
+
+class ListTagsForResource(ResourceRequest, frozen=True, kw_only=True):
+    """The newer ListTagsForStream, without pages."""
+
+
+class RegisterStreamConsumer(StreamRequest, frozen=True, kw_only=True):
+    """A consumer of its own 2 MB a second from each shard."""
+
+    stream_arn: Arn = msgspec.field(name="StreamARN")
+    consumer_name: Name
+    tags: Tags | None = None
+
+
+class ConsumerRequest(Request, frozen=True, kw_only=True):
+    """An operation on one consumer, named either way."""
+
+    stream_arn: Arn | None = msgspec.field(name="StreamARN", default=None)
+    consumer_name: Name | None = None
+    consumer_arn: ConsumerArn | None = msgspec.field(name="ConsumerARN", default=None)
+
+
+class DescribeStreamConsumer(ConsumerRequest, frozen=True, kw_only=True):
+    """Says when it is ACTIVE."""
+
+
+class DeregisterStreamConsumer(ConsumerRequest, frozen=True, kw_only=True):
+    """Its subscriptions end."""
+
+
+class ListStreamConsumers(StreamRequest, frozen=True, kw_only=True):
+    """Pages go on by ``next_token``."""
+
+    stream_arn: Arn = msgspec.field(name="StreamARN")
+    next_token: PageToken | None = None
+    max_results: PageSize = 100
+    stream_creation_timestamp: float | None = None
+
+
+class StartingPosition(Request, frozen=True, kw_only=True):
+    """Where a subscription begins; ``timestamp`` is Unix seconds."""
+
+    type: IteratorType
+    sequence_number: SequenceText | None = None
+    timestamp: float | None = None
+
+
+class SubscribeToShard(Request, frozen=True, kw_only=True):
+    """Events for up to five minutes."""
+
+    consumer_arn: ConsumerArn = msgspec.field(name="ConsumerARN")
+    shard_id: Name
+    starting_position: StartingPosition
+
+
+KINDS: tuple[type[Request], ...] = (
+    AddTagsToStream,
     CreateStream,
+    DecreaseStreamRetentionPeriod,
     DeleteStream,
+    DeregisterStreamConsumer,
+    DescribeLimits,
     DescribeStream,
+    DescribeStreamConsumer,
     DescribeStreamSummary,
-    ListStreams,
+    GetRecords,
+    GetShardIterator,
+    IncreaseStreamRetentionPeriod,
     ListShards,
+    ListStreamConsumers,
+    ListStreams,
+    ListTagsForResource,
+    ListTagsForStream,
+    MergeShards,
     PutRecord,
     PutRecords,
-    GetShardIterator,
-    GetRecords,
+    RegisterStreamConsumer,
+    RemoveTagsFromStream,
     SplitShard,
-    MergeShards,
+    StartStreamEncryption,
+    StopStreamEncryption,
+    SubscribeToShard,
+    TagResource,
+    UntagResource,
+    UpdateMaxRecordSize,
+    UpdateShardCount,
+    UpdateStreamMode,
 )
 _WRONG_TYPE = re.compile(r"Expected `[^`]+`, got `(?!null` - at)|Invalid base64|Number out of range")
 """How msgspec words that a value is of another type; a null in an object counts as missing."""
-_KIND_OF = {kind.__name__: kind for kind in _KINDS}
-_DECODER_OF = {kind.__name__: msgspec.json.Decoder(kind) for kind in _KINDS}
+_KIND_OF = {kind.__name__: kind for kind in KINDS}
+_DECODER_OF = {kind.__name__: msgspec.json.Decoder(kind) for kind in KINDS}
 
 
 def read(operation: str, params: Mapping[str, Any]) -> Request:

@@ -6,10 +6,11 @@ The service remembers none of them. A token that was tampered with or made up is
 import base64
 import binascii
 import hashlib
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
 
+from kcl_py.local.errors import ModelError, invalid
 from kcl_py.local.requests import ShardFilter
 
 LIFE_S = 300.0
@@ -67,6 +68,27 @@ class StreamPage(Token, frozen=True, array_like=True, tag=True):
 
     after: str
     """The last stream name of the page before."""
+
+
+class ConsumerPage(Token, frozen=True, array_like=True, tag=True):
+    """Where the next ListStreamConsumers page begins."""
+
+    stream: str
+    after: str
+    """The last consumer name of the page before."""
+
+
+PageT = TypeVar("PageT", ShardPage, StreamPage, ConsumerPage)
+
+
+def open_page(kind: type[PageT], text: str, now_s: float) -> PageT:
+    """Return the page that a NextToken stands for. Raises InvalidArgumentException, ExpiredNextTokenException."""
+    page = kind.unseal(text)
+    if page is None:
+        raise invalid("NextToken is invalid.")
+    if page.has_expired(now_s):
+        raise ModelError("ExpiredNextTokenException", "NextToken is older than 300 seconds.")
+    return page
 
 
 def _check(body: bytes) -> bytes:

@@ -62,6 +62,40 @@ def test_local_is_ready_at_its_first_line_and_ends_cleanly_by_a_signal(number: i
         assert hint in output
 
 
+def test_signal_ends_a_subscription_and_the_server_cleanly() -> None:
+    """Its caller sees the end of the stream, not a broken connection."""
+    with running("--port", "0", "--stream", "flights:1") as (process, line), boto("kinesis", line.split()[1]) as client:
+        arn = client.describe_stream_summary(StreamName="flights")["StreamDescriptionSummary"]["StreamARN"]
+        consumer = client.register_stream_consumer(StreamARN=arn, ConsumerName="c")["Consumer"]["ConsumerARN"]
+        while (
+            client.describe_stream_consumer(ConsumerARN=consumer)["ConsumerDescription"]["ConsumerStatus"] != "ACTIVE"
+        ):
+            pass
+        reply = client.subscribe_to_shard(
+            ConsumerARN=consumer, ShardId="shardId-000000000000", StartingPosition={"Type": "LATEST"}
+        )
+        events = iter(reply["EventStream"])
+        assert next(events)["SubscribeToShardEvent"]["Records"] == []
+        process.terminate()
+        assert list(events) == []
+        assert process.wait(20) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_realistic_local_refuses_what_is_too_fast_and_takes_its_time() -> None:
+    """A second DescribeLimits within a second is one too many; a new stream is CREATING for seconds."""
+    with (
+        running("--port", "0", "--stream", "s:1", "--realistic") as (_, line),
+        boto("kinesis", line.split()[1]) as client,
+    ):
+        client.create_stream(StreamName="t", ShardCount=1)
+        assert client.describe_stream_summary(StreamName="t")["StreamDescriptionSummary"]["StreamStatus"] == "CREATING"
+        client.describe_limits()
+        reply = client.describe_limits()  # boto3 tries again after the refusal
+        assert reply["ResponseMetadata"]["RetryAttempts"] >= 1
+
+
 def test_dynamodb_is_served_by_the_same_port() -> None:
     """Both services are one address."""
     with running("--port", "0") as (_, line), boto("dynamodb", line.split()[1]) as client:

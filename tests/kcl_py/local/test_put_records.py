@@ -55,7 +55,7 @@ def test_answers_line_up_with_the_records_of_the_request() -> None:
 
 def test_records_above_a_shards_rate_fail_one_by_one_when_rates_are_limited() -> None:
     """The request succeeds; the failed ones say why, are not stored, and pass a second later."""
-    world = World(limit_writes=True)
+    world = World(limit_rates=True)
     world.put_many(900)
     answer = world.call("PutRecords", StreamName="s", Records=entries(200))
     failed = [number for number, result in enumerate(answer["Records"]) if "ErrorCode" in result]
@@ -69,7 +69,7 @@ def test_records_above_a_shards_rate_fail_one_by_one_when_rates_are_limited() ->
 
 def test_bytes_above_a_shards_rate_fail_too_when_rates_are_limited() -> None:
     """One mebibyte a second."""
-    world = World(limit_writes=True)
+    world = World(limit_rates=True)
     answer = world.call("PutRecords", StreamName="s", Records=entries(3, 400_000))
     assert ["ErrorCode" in result for result in answer["Records"]] == [False, False, True]
 

@@ -1,0 +1,36 @@
+"""``make conformance``: play all cases against all implementations, print the table, fail on a surprise."""
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from tests.conformance.cases import CASES
+from tests.conformance.peers import kcl_local, kinesis_local, ministack
+from tests.conformance.service import InMemory, OverHttp, Service
+from tests.conformance.table import is_asked, lines, surprises
+
+SERVERS: dict[str, Callable[[], AbstractContextManager[str]]] = {
+    "kcl local": kcl_local,
+    "kinesis-local": kinesis_local,
+    "ministack": ministack,
+}
+
+
+def main() -> int:
+    """Print the table; return 1 if an implementation is not what it is known to be."""
+    found = {"in memory": _play("in memory", InMemory())}
+    for name, serve in SERVERS.items():
+        with serve() as url:
+            found[name] = _play(name, OverHttp(url))
+    sys.stdout.write("\n".join(lines(found)) + "\n")
+    told = [line for name, by_case in found.items() for line in surprises(name, by_case)]
+    sys.stdout.write(("\n".join(told) or "no surprise") + "\n")
+    return 1 if told else 0
+
+
+def _play(name: str, service: Service) -> dict[str, str]:
+    return {case.name: case.find(service) for case in CASES if is_asked(case, name)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
