@@ -103,6 +103,18 @@ class SimLoop(asyncio.BaseEventLoop):
         """Run what has become due meanwhile."""
         self._ready.extend(self._parked.pop(worker))
 
+    def postpone(self, worker: str, by_s: float) -> None:
+        """Let the timers of ``worker`` ring so much later: its clock stood still for as long."""
+        rung = [handle for handle in self._parked.get(worker, ()) if isinstance(handle, asyncio.TimerHandle)]
+        for timer in rung:
+            self._parked[worker].remove(timer)
+            timer._scheduled = True  # type: ignore[attr-defined]
+            self._scheduled.append(timer)
+        for timer in self._scheduled:
+            if timer._context.get(WORKER) == worker:
+                timer._when += by_s
+        heapq.heapify(self._scheduled)
+
     def is_dead(self, worker: str) -> bool:
         return worker in self._dead
 

@@ -51,10 +51,7 @@ class KinesisClient:
         return await self._call("DeleteStream", params)
 
     async def describe_stream_summary(self, **params: Any) -> dict[str, Any]:
-        answer = await self._call("DescribeStreamSummary", params)
-        summary = answer["StreamDescriptionSummary"]
-        summary["StreamCreationTimestamp"] = datetime.fromtimestamp(summary["StreamCreationTimestamp"], UTC)
-        return answer
+        return await self._call("DescribeStreamSummary", params)
 
     async def list_shards(self, **params: Any) -> dict[str, Any]:
         return await self._call("ListShards", params)
@@ -109,12 +106,19 @@ class KinesisClient:
 
     async def _call(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         await checkpoint()
+        return self.answer(operation, params)
+
+    def answer(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer at once, without a point of cancellation; ``operation`` is AWS's name. Raises ClientError."""
         try:
             answer = self._model.call(operation, {name: _on_the_wire(value) for name, value in params.items()})
         except ModelError as refusal:
             response = self._metadata(refusal.status)
             response["Error"] = {"Code": refusal.code, "Message": refusal.message}
             raise ClientError(response, operation) from refusal  # type: ignore[arg-type]  # a plain dict, as botocore's
+        if operation == "DescribeStreamSummary":
+            summary = answer["StreamDescriptionSummary"]
+            summary["StreamCreationTimestamp"] = datetime.fromtimestamp(summary["StreamCreationTimestamp"], UTC)
         return answer | self._metadata(200)
 
     def _metadata(self, status: int) -> dict[str, Any]:

@@ -112,6 +112,10 @@ class DynamoDBClient:
 
     async def _call(self, operation: str, params: Answer) -> Answer:
         await checkpoint()
+        return self.answer(operation, params)
+
+    def answer(self, operation: str, params: Answer) -> Answer:
+        """Answer at once, without a point of cancellation; ``operation`` is AWS's name. Raises ClientError."""
         try:
             answer = self._model.call(operation, params)
         except ModelError as refusal:

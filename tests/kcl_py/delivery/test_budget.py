@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kcl_py.delivery.budget import FETCH_BYTES, IDLE_S, PATIENCE_S, Account, Budget
-from tests.kcl_py.tree.fleet import SimClock
+from tests.simclock import SimClock
 from tests.simloop import sim_loop, simulated
 
 LARGE = 10 * FETCH_BYTES

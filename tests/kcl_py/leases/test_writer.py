@@ -10,8 +10,8 @@ from kcl_py.leases.gate import Gate
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import LeaseRow, Native
 from kcl_py.leases.writer import PRIORITIES, Settled, Writer
-from tests.kcl_py.tree.fleet import SimClock
 from tests.kcl_py.tree.wire import DEADLINE_S, Fault, Wire, WiredStore
+from tests.simclock import SimClock
 from tests.simloop import sim_loop, simulated
 
 ME = "me/1"

@@ -23,35 +23,14 @@ from kcl_py.tree.stream import Outcome
 from kcl_py.tree.worker import Ids
 from tests.kcl_py.tree.diary import Diary, Work, check_disjoint, check_order, check_parents_first
 from tests.kcl_py.tree.wire import Wire, WiredSource, WiredStore
-from tests.simloop import WORKER, SimLoop, sim_loop
+from tests.simclock import SimClock
+from tests.simloop import WORKER, sim_loop
 
-EPOCH_S = 1_700_000_000.0
-"""Unix time at the beginning of a simulation."""
 FAILOVER_S = 3.0
 """The shortest that can be configured: heartbeats each second, ticks each 0.3 s, a tenure of 2 s."""
 STREAM = "flights"
 PATIENCE_S = 120.0
 """Virtual seconds after which something that does not come is given up."""
-
-
-class SimClock:
-    """The loop's time as one worker sees it."""
-
-    def __init__(self, loop: SimLoop) -> None:
-        self._loop = loop
-        self.offset_s = 0.0
-        """Negative for a machine that was frozen for a while, clock and all."""
-        self.skew_s = 0.0
-        """How wrong its wall clock is."""
-
-    def monotonic(self) -> float:
-        return self._loop.time() + self.offset_s
-
-    def time(self) -> float:
-        return EPOCH_S + self.monotonic() + self.skew_s
-
-    async def sleep(self, delay_s: float) -> None:
-        await asyncio.sleep(delay_s)
 
 
 class Member:

@@ -28,8 +28,9 @@ from kcl_py.records import Record
 from kcl_py.sources.source import Fetched, Listing, Position, ShardInfo, Source, StreamInfo
 from kcl_py.tree.worker import Ids, Worker
 from tests.kcl_py.tree.diary import Diary, Work
-from tests.kcl_py.tree.fleet import EPOCH_S, FAILOVER_S, STREAM, SimClock, make_config
+from tests.kcl_py.tree.fleet import FAILOVER_S, STREAM, make_config
 from tests.kcl_py.tree.wire import Wire, WiredStore
+from tests.simclock import EPOCH_S, SimClock
 from tests.simloop import sim_loop
 
 M = TypeVar("M")

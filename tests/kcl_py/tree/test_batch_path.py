@@ -16,8 +16,9 @@ from kcl_py.records import RecordBatch
 from kcl_py.sources.kinesis.decode import decode_reply
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.tree.messages import Complete, Progress
-from tests.kcl_py.tree.fleet import STREAM, SimClock
+from tests.kcl_py.tree.fleet import STREAM
 from tests.kcl_py.tree.pipelines import a_pipeline
+from tests.simclock import SimClock
 from tests.simloop import run, sim_loop
 
 ROOT = f"{Path(__file__).parents[3]}/"

@@ -10,7 +10,8 @@ from kcl_py import StreamIdentityError
 from kcl_py.leases.items import item_from_row
 from kcl_py.leases.row import LeaseRow, Native
 from kcl_py.records import SequenceNumber
-from tests.kcl_py.tree.fleet import EPOCH_S, FAILOVER_S, STREAM, Fleet, Member
+from tests.kcl_py.tree.fleet import FAILOVER_S, STREAM, Fleet, Member
+from tests.simclock import EPOCH_S
 from tests.simloop import simulated
 
 

@@ -1,0 +1,141 @@
+"""One worker's life in a simulated fleet: the real ``Stream`` with its own clock, chance and ways to the services.
+
+It can be crashed, cancelled, stopped, paused, frozen and cut off. Seconds are virtual.
+"""
+
+import asyncio
+import random
+from contextvars import copy_context
+from typing import Any
+
+from kcl_py import Config, Stream
+from kcl_py.clients import Clients
+from kcl_py.leases.dynamodb import DynamoLeaseStore
+from kcl_py.processor import RecordProcessor
+from kcl_py.sources.kinesis.polling import KinesisSource
+from kcl_py.tree.stream import Outcome
+from kcl_py.tree.worker import Ids
+from tests.sim.history import History
+from tests.sim.network import Link
+from tests.simclock import SimClock
+from tests.simloop import WORKER, SimLoop
+
+
+class Life:
+    """From its start to its end, whichever it is.
+
+    Args:
+        name: of this life; no other has it.
+        config: its worker's.
+        links: to Kinesis and DynamoDB.
+        clients: the same, as the worker sees them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        *,
+        loop: SimLoop,
+        clock: SimClock,
+        draw: random.Random,
+        links: dict[str, Link],
+        clients: dict[str, Any],
+        processor: type[RecordProcessor],
+        history: History,
+    ) -> None:
+        self.name, self.clock, self.links = name, clock, links
+        self._config, self._loop, self._clients, self._history = config, loop, clients, history
+        self._processor, self._ids = processor, Ids(draw)
+        self.stream: Stream | None = None
+        self.outcome: Outcome | None = None
+        self.stopping_until_s: float | None = None
+        self.is_crashed = self.is_paused = False
+        context = copy_context()
+        context.run(WORKER.set, name)
+        self.task = loop.create_task(self._live(), name=name, context=context)
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_crashed or self.task.done()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether something can still be done to it."""
+        return self.stream is not None and not self.is_over and not self.is_paused and self.stopping_until_s is None
+
+    async def _live(self) -> None:
+        config, clock, clients = self._config, self.clock, self._clients
+        own = Clients(
+            KinesisSource(clients["kinesis"], config.stream, clock=clock),
+            DynamoLeaseStore(clients["dynamodb"], config.leases, clock=clock),
+        )
+        stream = Stream(config, processor=self._processor, clients=own, clock=clock, ids=self._ids)
+        try:
+            async with stream:
+                self.stream = stream
+                self._history.note("up", w=self.name, owner=stream._worker.owner)
+                self.outcome = await stream.wait()
+        except asyncio.CancelledError:
+            self._history.note("cancelled", w=self.name)
+            raise
+        except Exception as error:  # judged by the checker
+            self._history.note("failed", w=self.name, error=type(error).__name__, text=str(error))
+        else:
+            self._history.note(
+                "stopped", w=self.name, let_go=self.outcome.has_let_go, unfinished=self.outcome.unfinished
+            )
+
+    # --- what can happen to it ---------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Never run anything of it again, wherever it is."""
+        self.is_crashed = True
+        self._loop.crash(self.name)
+        for link in self.links.values():
+            link.lose_some()
+        self._history.note("crash", w=self.name)
+
+    def cancel(self) -> None:
+        """Cancel the task that holds the worker open, as Ctrl-C does."""
+        self._history.note("cancel", w=self.name)
+        self.stopping_until_s = self._loop.time() + self._config.grace_s
+        self.task.cancel()
+
+    def stop(self, grace_s: float) -> None:
+        assert self.stream is not None
+        self._history.note("stop", w=self.name, grace_s=grace_s)
+        self.stopping_until_s = self._loop.time() + grace_s
+        self.stream.stop(grace_s)
+
+    def kill(self, share: float) -> None:
+        """Cancel one actor of its tree, with all that is below it."""
+        assert self.stream is not None
+        cells = _below(self.stream._root._cell)
+        if cells:
+            cell = cells[int(share * len(cells))]
+            self._history.note("kill", w=self.name, actor=cell.path)
+            cell.kill("the plan says so")
+
+    def pause(self, for_s: float, *, with_clock: bool) -> None:
+        """Run nothing of it for a while: a stopped process, or with its clock a frozen machine."""
+        self.is_paused = True
+        self._history.note("freeze" if with_clock else "pause", w=self.name, for_s=for_s)
+        self._loop.pause(self.name)
+        self._loop.call_later(for_s, self._resume, for_s, with_clock)
+
+    def _resume(self, for_s: float, with_clock: bool) -> None:
+        self.is_paused = False
+        if with_clock:
+            self.clock.offset_s -= for_s
+            self._loop.postpone(self.name, for_s)
+        self._history.note("thaw" if with_clock else "resume", w=self.name)
+        self._loop.resume(self.name)
+
+
+def _below(cell: Any) -> list[Any]:
+    """Return the actors below one that are not gone, outermost first."""
+    found: list[Any] = []
+    for inner in cell._below():
+        found += [inner, *_below(inner)]
+    return found

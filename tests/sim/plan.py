@@ -1,0 +1,173 @@
+"""What happens in one simulated life of a fleet, decided by its seed before anything runs.
+
+Pure: the same seed gives the same plan, and a plan written as JSON can be run again or made smaller. Nothing here knows
+how an event is carried out. Instants are virtual seconds from the beginning.
+"""
+
+import random
+from typing import Any
+
+import msgspec
+
+KINDS = (
+    "start", "crash", "cancel", "stop", "kill", "pause", "freeze", "jump", "cut", "storm",
+    "split", "merge", "count", "delete row",
+)  # fmt: skip
+FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "delay", "stale", "partial")
+SERVICES = ("kinesis", "dynamodb")
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that happens to the fleet or its services; which fields mean something depends on the kind."""
+
+    at_s: float
+    kind: str
+    slot: int = 0
+    """Which of the machines."""
+    for_s: float = 0.0
+    share: float = 0.0
+    """Picks one of the shards, rows or actors that are there then: 0 the first, just below 1 the last."""
+    what: str = ""
+    step: int = 0
+    """A crash waits for so many steps of the worker's tasks, and so hits any of its await points."""
+
+
+class Weather(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A chance of one kind of fault while the faults last."""
+
+    kind: str
+    service: str
+    probability: float
+    delay_s: float = 0.0
+    operation: str = ""
+
+
+class Work(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the processors behave while the faults last."""
+
+    slow: float = 0.0
+    """Chance of a call to take seconds."""
+    fails: float = 0.0
+    """Chance of a call to raise."""
+    saves: float = 0.0
+    """Chance of a call to checkpoint, at one place or another."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One life."""
+
+    seed: int
+    slots: int
+    shards: int
+    calm_s: float
+    """When faults, and all that is planned, are over."""
+    options: dict[str, Any]
+    """Of every worker's configuration."""
+    end_shape: str
+    put_every_s: float
+    keys: int
+    work: Work
+    weather: tuple[Weather, ...]
+    late: float
+    """Chance of a request to the lease table to take effect up to a failover time later."""
+    stale_s: float
+    events: tuple[Event, ...]
+
+    @property
+    def failover_s(self) -> float:
+        found: float = self.options["leases"]["failover_s"]
+        return found
+
+
+def plan(seed: int) -> Plan:
+    """Return the life that ``seed`` stands for: one in twenty is large."""
+    draw = random.Random(f"plan {seed}")
+    is_large = draw.random() < 0.05
+    slots = draw.randint(4, 8) if is_large else draw.choice((1, 2, 2, 3))
+    shards = draw.choice((8, 16, 32, 64)) if is_large else draw.randint(1, 6)
+    calm_s = draw.uniform(30, 60)
+    failover_s = draw.choice((3, 3, 5, 10))
+    return Plan(
+        seed=seed,
+        slots=slots,
+        shards=shards,
+        calm_s=round(calm_s, 3),
+        options=_options(draw, failover_s),
+        end_shape=draw.choice(("with_last", "after_last")),
+        put_every_s=draw.choice((0.3, 0.6, 1.5)),
+        keys=draw.choice((1, 3, 20)),
+        work=_work(draw),
+        weather=_weather(draw),
+        late=draw.choice((0.0, 0.0, 0.01, 0.05)),
+        stale_s=draw.choice((0.0, 0.0, 1.0)),
+        events=_events(draw, slots, calm_s, failover_s),
+    )
+
+
+def _options(draw: random.Random, failover_s: float) -> dict[str, Any]:
+    return {
+        "start": draw.choice(("trim_horizon", "trim_horizon", "trim_horizon", "2023-11-14T22:13:15Z")),
+        "leases": {
+            "failover_s": failover_s,
+            "handoff_timeout_s": draw.choice((2, 20)),
+            "exclusive_id": draw.random() < 0.2,
+        },
+        "delivery": {
+            "retries": 1000,
+            "backoff_s": 0.1,
+            "backoff_max_s": 1.0,
+            "batch": {"max_records": draw.choice((3, 10, 1000))},
+        },
+        "fetch": {"idle_s": draw.choice((0.5, 1.0)), "budget_bytes": draw.choice((1 << 20, 1 << 28))},
+        "checkpoint": draw.choice(({}, {}, {"interval_s": 2.0}, {"records": 7}, {"mode": "manual"})),
+    }
+
+
+def _work(draw: random.Random) -> Work:
+    return Work(
+        slow=draw.choice((0.0, 0.05, 0.2)), fails=draw.choice((0.0, 0.0, 0.05, 0.2)), saves=draw.choice((0.0, 0.2))
+    )
+
+
+def _weather(draw: random.Random) -> tuple[Weather, ...]:
+    most = draw.choice((0.0, 0.02, 0.05, 0.1))
+    if not most:
+        return ()
+    chosen = draw.sample(FAULTS, draw.randint(1, 4))
+    return tuple(_gust(draw, kind, draw.choice(SERVICES), draw.uniform(0, most)) for kind in chosen)
+
+
+def _gust(draw: random.Random, kind: str, service: str, probability: float) -> Weather:
+    delay_s = round(draw.uniform(0.1, 2), 3) if kind == "delay" else 0.0
+    operation = {"partial": "PutRecords", "stale": "Scan" if service == "dynamodb" else "ListShards"}.get(kind, "")
+    service = "kinesis" if kind == "partial" else service
+    return Weather(kind, service, round(probability, 4), delay_s, operation)
+
+
+def _events(draw: random.Random, slots: int, calm_s: float, failover_s: float) -> tuple[Event, ...]:
+    events = [Event(0.0 if slot == 0 else _at(draw, calm_s / 3), "start", slot) for slot in range(slots)]
+    reshards, deletes = draw.random() < 0.7, draw.random() < 0.1
+    kinds = ["crash", "cancel", "stop", "stop", "kill", "pause", "freeze", "jump", "cut", "storm"]
+    kinds += ["split", "split", "merge", "count"] * reshards + ["delete row"] * deletes
+    at_s, every_s = 1.0, draw.choice((2.0, 4.0, 8.0))
+    while (at_s := at_s + draw.expovariate(1 / every_s)) < calm_s:
+        kind = draw.choice(kinds)
+        slot = draw.randrange(slots)
+        for_s = 0.0
+        match kind:
+            case "crash" | "cancel" | "stop":
+                again_s = at_s + draw.uniform(0.5, 8)
+                events.append(Event(round(again_s, 3), "start", slot, what=draw.choice(("same", "new"))))
+                for_s = draw.choice((0.0, 0.5, 3.0, 10.0)) if kind == "stop" else 0.0
+            case "pause" | "freeze" | "cut" | "storm":
+                for_s = draw.choice((0.3, 1.0, 2.5, failover_s, failover_s * 1.5, failover_s * 3))
+            case "jump":
+                for_s = draw.choice((-3600.0, -2.0, 2.0, 3600.0))
+        what = draw.choice((*SERVICES, "both")) if kind == "cut" else draw.choice(FAULTS[:6]) if kind == "storm" else ""
+        step = draw.randint(1, 200) if kind == "crash" else 0
+        events.append(Event(round(at_s, 3), kind, slot, for_s, round(draw.random(), 6), what, step))
+    return tuple(sorted(events, key=lambda event: event.at_s))
+
+
+def _at(draw: random.Random, until_s: float) -> float:
+    return round(draw.uniform(0, until_s), 3)

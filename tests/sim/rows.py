@@ -1,0 +1,61 @@
+"""The lease table as its requests change it: notes each write that moves more than a heartbeat."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.sim.history import History
+
+Attributes = Mapping[str, Any]
+_NOTHING: Attributes = {}
+
+
+class Rows:
+    """Follows the requests that have taken effect.
+
+    Args:
+        table: the lease table's name.
+        history: where changes are noted.
+    """
+
+    def __init__(self, table: str, history: History) -> None:
+        self._table, self._history = table, history
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def follow(self, life: str, operation: str, params: Any, reply: Any) -> None:
+        """Take over one request of ``life`` and its reply."""
+        match operation:
+            case "UpdateItem" if params["TableName"] == self._table:
+                self._changed(life, reply["Attributes"])
+            case "PutItem" if params["TableName"] == self._table:
+                self._changed(life, params["Item"])
+            case "TransactWriteItems":
+                for item in params["TransactItems"]:
+                    if "Put" in item:
+                        self._changed(life, item["Put"]["Item"])
+            case "DeleteItem" if params["TableName"] == self._table:
+                self.forget(params["Key"]["leaseKey"]["S"], life)
+
+    def forget(self, key: str, life: str = "") -> None:
+        """A row was deleted: by an operator, unless by ``life``."""
+        self._known.pop(key, None)
+        self._history.note("deleted", shard=key, w=life)
+
+    def _changed(self, life: str, item: Attributes) -> None:
+        native = item.get("native", {"M": _NOTHING})["M"]
+        shown = {
+            "owner": _text(item, "leaseOwner"),
+            "asked": _text(item, "checkpointOwner"),
+            "holder": _text(native, "owner"),
+            "checkpoint": _text(item, "checkpoint"),
+            "token": _text(native, "token"),
+            "halted": "halted" in native,
+        }
+        key = item["leaseKey"]["S"]
+        if self._known.get(key) != shown:
+            self._known[key] = shown
+            self._history.note("row", w=life, shard=key, **shown)
+
+
+def _text(item: Attributes, name: str) -> str | None:
+    found: str | None = item.get(name, _NOTHING).get("S")
+    return found

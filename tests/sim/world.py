@@ -1,0 +1,353 @@
+"""A fleet and its services living one plan: the real workers over the models of Kinesis and DynamoDB.
+
+It does what the plan says at its instants, then lets things calm down, waits until everything has been read, and stops
+the fleet. What happened is in the history; nothing is judged here. Seconds are virtual.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from kcl_py.config import Config
+from kcl_py.local.client import KinesisClient
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.client import DynamoDBClient
+from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.errors import ModelError
+from kcl_py.local.model import EndShape, Kinesis
+from tests.sim.history import History
+from tests.sim.life import Life
+from tests.sim.network import Link
+from tests.sim.plan import SERVICES, Event, Plan, Weather
+from tests.sim.processor import Storm, processor
+from tests.sim.rows import Rows
+from tests.simclock import SimClock
+from tests.simloop import sim_loop
+
+APP, STREAM = "app", "stream"
+DELAY_S = 0.05
+"""How long the services take for a change of a stream or table."""
+AGAIN_S = 2.0
+"""A worker that has failed is started again after this, as any process supervisor would."""
+LAST_RECORDS = 40
+QUIET_S = 3.0
+"""How long a fleet that has read everything is still watched."""
+STORM_CHANCE = 0.5
+TIME_S = {"delay": 1.0}
+
+
+class Faults:
+    def __init__(self, faults, *, random): ...
+    def add(self, f): ...
+    def clear(self): ...
+    def remove(self, f): ...
+
+
+def fault_of(g): ...
+
+
+def FaultyClient(link, service, faults, *, clock):
+    return link
+
+
+class World:
+    """One life of a fleet."""
+
+    def __init__(self, plan: Plan, history: History) -> None:
+        self.plan, self.history, self._loop = plan, history, sim_loop()
+        self._draw = random.Random(f"world {plan.seed}")
+        self._clock = SimClock(self._loop)
+        self.kinesis = Kinesis(self._clock, delay_s=DELAY_S, end_shape=EndShape(plan.end_shape))
+        behaviour = Behaviour(self._clock, self._drawn("tables"), delay_s=DELAY_S, stale_s=plan.stale_s)
+        self.tables = DynamoDB(behaviour)
+        self._answers: dict[str, Callable[[str, Any], Any]] = {
+            "kinesis": KinesisClient(self.kinesis, self._clock).answer,
+            "dynamodb": DynamoDBClient(self.tables, self._clock).answer,
+        }
+        self.rows = Rows(APP, history)
+        self._storm = Storm()
+        self.put, self._lives = 0, count(1)
+        self._slots: dict[int, Life] = {}
+        self.lives: list[Life] = []
+        self._faults: list[Faults] = []
+        self._steps_left: dict[str, int] = {}
+
+    def _drawn(self, what: str) -> random.Random:
+        return random.Random(f"{what} {self.plan.seed}")
+
+    # --- the course of things ----------------------------------------------------------------------------------
+
+    async def live(self) -> None:
+        """Go through the plan, and to the end of the fleet."""
+        self.kinesis.add_stream(STREAM, self.plan.shards)
+        self._loop.before_step = None
+        putting = self._loop.create_task(self._put_on())
+        for event in self.plan.events:
+            await self._until(event.at_s)
+            self._do(event)
+        await self._until(self.plan.calm_s)
+        putting.cancel()
+        self._calm()
+        await self._drained()
+        await asyncio.sleep(QUIET_S)
+        await self._stopped()
+        self._note_shards()
+
+    async def _until(self, at_s: float) -> None:
+        while (left_s := at_s - self._loop.time()) > 0:
+            await asyncio.sleep(min(left_s, AGAIN_S))
+            self._revive()
+
+    def _revive(self) -> None:
+        """Start again what has failed by itself."""
+        for slot, life in sorted(self._slots.items()):
+            if life.task.done() and not life.is_crashed and life.stopping_until_s is None and life.outcome is None:
+                self._start(slot, "same")
+
+    def _calm(self) -> None:
+        """Let nothing go wrong any more."""
+        self._storm.is_on = False
+        for faults in self._faults:
+            faults.clear()
+        for life in self.lives:
+            for link in life.links.values():
+                link.is_cut = False
+        self.history.note("calm")
+        self._put(LAST_RECORDS)
+
+    async def _drained(self) -> None:
+        """Keep a worker running until each record has been finished once, or for as long as that may take."""
+        ends_at_s = self._loop.time() + patience_s(self.plan)
+        while self._unread and self._loop.time() < ends_at_s:
+            self._revive()
+            if not any(not life.is_over and life.stopping_until_s is None for life in self.lives):
+                self._start(0, "new")
+            await asyncio.sleep(0.5)
+        self.history.note("drained" if not self._unread else "stuck", left=self._unread)
+
+    async def _stopped(self) -> None:
+        """Stop all workers that are there, and see what is left of them."""
+        going = [life for life in self.lives if not life.is_over]
+        for life in going:
+            if life.is_free:
+                life.stop(life._config.grace_s)
+        ends_at_s = self._loop.time() + patience_s(self.plan)
+        while any(not life.is_over for life in going) and self._loop.time() < ends_at_s:
+            await asyncio.sleep(0.2)
+        for life in going:
+            if not life.is_over:
+                self.history.note("hangs", w=life.name)
+        left = sorted({f"{task.worker}: {task.place}" for task in self._loop.left() if task.worker is not None})
+        self.history.note("left", tasks=left)
+
+    # --- what can happen ---------------------------------------------------------------------------------------
+
+    def _do(self, event: Event) -> None:
+        life = self._slots.get(event.slot)
+        match event.kind:
+            case "start":
+                if life is None or life.is_over:
+                    self._start(event.slot, event.what)
+            case "split" | "merge" | "count":
+                self._reshard(event)
+            case "delete row":
+                self._delete_row(event.share)
+            case "storm":
+                self._blow(event)
+            case _ if life is not None and life.is_free:
+                self._do_to(life, event)
+
+    def _do_to(self, life: Life, event: Event) -> None:
+        match event.kind:
+            case "crash":
+                self._crash_after(life, event.step)
+            case "cancel":
+                life.cancel()
+            case "stop":
+                life.stop(event.for_s)
+            case "kill":
+                life.kill(event.share)
+            case "pause" | "freeze":
+                life.pause(event.for_s, with_clock=event.kind == "freeze")
+            case "jump":
+                life.clock.skew_s += event.for_s
+                self.history.note("jump", w=life.name, by_s=event.for_s)
+            case "cut":
+                self._cut(life, event)
+
+    def _start(self, slot: int, identity: str) -> None:
+        number = next(self._lives)
+        name, draw = f"w{slot}.{number}", self._drawn(f"life {number}")
+        worker_id = f"w{slot}" if identity == "same" else name
+        late = self._late(draw)
+        links = {
+            service: Link(answer, self._loop, draw, late if service == "dynamodb" else _never)
+            for service, answer in ((one, self._noted(name, one)) for one in SERVICES)
+        }
+        clock = SimClock(self._loop)
+        faults = Faults([fault_of(gust) for gust in self.plan.weather] if self._storm.is_on else [], random=draw)
+        self._faults.append(faults)
+        clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
+        self.history.note("start", w=name, id=worker_id)
+        life = Life(
+            name,
+            self._config(worker_id),
+            loop=self._loop,
+            clock=clock,
+            draw=draw,
+            links=links,
+            clients=clients,
+            processor=processor(name, self.plan.work, self._storm, self.history, self._drawn(f"work {number}")),
+            history=self.history,
+        )
+        life.faults = faults
+        self._slots[slot] = life
+        self.lives.append(life)
+
+    def _config(self, worker_id: str) -> Config:
+        options = {**self.plan.options, "leases": {**self.plan.options["leases"], "worker_id": worker_id}}
+        return Config(app=APP, stream=STREAM, processor="tests:Noting", **options)
+
+    def _noted(self, life: str, service: str) -> Callable[[str, Any], Any]:
+        """Answer as the service does, and note what becomes of rows of the lease table."""
+        answer, rows = self._answers[service], self.rows
+
+        def answered(operation: str, params: Any) -> Any:
+            reply = answer(operation, params)
+            rows.follow(life, operation, params, reply)
+            return reply
+
+        return answered if service == "dynamodb" else answer
+
+    def _late(self, draw: random.Random) -> Callable[[], float]:
+        def late() -> float:
+            is_late = self._storm.is_on and self.plan.late > 0 and draw.random() < self.plan.late
+            return draw.uniform(0, self.plan.failover_s) if is_late else 0.0
+
+        return late
+
+    def _crash_after(self, life: Life, steps: int) -> None:
+        """Crash it at the so manieth step of its tasks from now on."""
+        self._steps_left[life.name] = steps
+
+        def count_down(task: Any) -> None:
+            left = self._steps_left.get(task.worker)
+            if left is None:
+                return
+            self._steps_left[task.worker] = left - 1
+            if left <= 1:
+                del self._steps_left[task.worker]
+                if not self._steps_left:
+                    self._loop.before_step = None
+                if not life_of[task.worker].is_over:
+                    life_of[task.worker].crash()
+
+        life_of = {one.name: one for one in self.lives}
+        self._loop.before_step = count_down
+
+    def _cut(self, life: Life, event: Event) -> None:
+        cut = [link for service, link in life.links.items() if event.what in (service, "both")]
+        for link in cut:
+            link.is_cut = True
+        self.history.note("cut", w=life.name, service=event.what, for_s=event.for_s)
+
+        def heal() -> None:
+            for link in cut:
+                link.is_cut = False
+            self.history.note("healed", w=life.name)
+
+        self._loop.call_later(event.for_s, heal)
+
+    def _blow(self, event: Event) -> None:
+        """Let one kind of fault befall half of all requests of everybody for a while."""
+        service = SERVICES[int(event.share * 2)]
+        fault = fault_of(Weather(event.what, service, STORM_CHANCE, delay_s=TIME_S.get(event.what, 0.0)))
+        self.history.note("storm", kind=event.what, service=service, for_s=event.for_s)
+        blown = [(faults, faults.add(fault)) for faults in self._faults]
+
+        def abate() -> None:
+            for faults, _ in blown:
+                faults.remove(fault)
+            self.history.note("abated", kind=event.what, service=service)
+
+        self._loop.call_later(event.for_s, abate)
+
+    # --- the stream and the table ------------------------------------------------------------------------------
+
+    async def _put_on(self) -> None:
+        while True:
+            self._put(self._draw.randint(1, 12))
+            await asyncio.sleep(self._draw.expovariate(1 / self.plan.put_every_s))
+
+    @property
+    def _unread(self) -> int:
+        """Return how many records nobody has finished."""
+        return self.put - len(self._storm.finished)
+
+    def _put(self, records: int) -> None:
+        numbers = range(self.put, self.put + records)
+        self.put += records
+        keys = [f"k{self._draw.randrange(self.plan.keys)}" for _ in numbers]
+        entries = [{"PartitionKey": key, "Data": str(n).encode()} for n, key in zip(numbers, keys, strict=True)]
+        reply = self.kinesis.call("PutRecords", {"StreamName": STREAM, "Records": entries})
+        for number, key, entry in zip(numbers, keys, reply["Records"], strict=True):
+            self.history.note("put", n=number, key=key, shard=entry["ShardId"], seq=entry["SequenceNumber"])
+
+    def _reshard(self, event: Event) -> None:
+        """Split, merge or recount, if the stream lets us."""
+        ends = {shard["HashKeyRange"]["StartingHashKey"]: shard for shard in self._open_shards()}
+        shards = sorted(ends.values(), key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
+        chosen = int(event.share * len(shards))
+        first, last = (int(shards[chosen]["HashKeyRange"][end]) for end in ("StartingHashKey", "EndingHashKey"))
+        match event.kind:
+            case "split":
+                asked = {"ShardToSplit": shards[chosen]["ShardId"], "NewStartingHashKey": str((first + last) // 2)}
+                operation = "SplitShard"
+            case "merge":
+                neighbour = shards[min(chosen + 1, len(shards) - 1)]["ShardId"]
+                asked = {"ShardToMerge": shards[chosen]["ShardId"], "AdjacentShardToMerge": neighbour}
+                operation = "MergeShards"
+            case _:
+                target = max(1, round(len(shards) * (0.5 + 1.5 * event.share)))
+                asked = {"TargetShardCount": target, "ScalingType": "UNIFORM_SCALING"}
+                operation = "UpdateShardCount"
+        try:
+            self.kinesis.call(operation, {"StreamName": STREAM, **asked})
+        except ModelError as refusal:
+            self.history.note("refused", what=event.kind, code=refusal.code)
+        else:
+            self.history.note("reshard", what=event.kind, shards=len(shards))
+
+    def _open_shards(self) -> list[dict[str, Any]]:
+        return [one for one in self._shards() if "EndingSequenceNumber" not in one["SequenceNumberRange"]]
+
+    def _shards(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.kinesis.call("ListShards", {"StreamName": STREAM})["Shards"]
+        return found
+
+    def _note_shards(self) -> None:
+        for shard in self._shards():
+            parents = [shard[name] for name in ("ParentShardId", "AdjacentParentShardId") if name in shard]
+            self.history.note("shard", shard=shard["ShardId"], parents=parents)
+
+    def _delete_row(self, share: float) -> None:
+        """Delete a row of the lease table, as an operator can."""
+        try:
+            keys = [row.item["leaseKey"]["S"] for _, row in self.tables.table(APP).rows]
+        except ModelError:
+            return
+        if keys:
+            key = keys[int(share * len(keys))]
+            self.tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
+            self.rows.forget(key)
+
+
+def patience_s(plan: Plan) -> float:
+    """Return how long a fleet without faults may take to have read everything, or to stop."""
+    return 30 + 6 * plan.failover_s + float(plan.options["leases"]["handoff_timeout_s"])
+
+
+def _never() -> float:
+    return 0.0
