@@ -6,6 +6,7 @@ the fleet. What happened is in the history; nothing is judged here. Seconds are 
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -34,11 +35,14 @@ AGAIN_S = 2.0
 LAST_RECORDS = 40
 QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
+GRACE_S = 20.0
 STORM_CHANCE = 0.5
 TIME_S = {"delay": 1.0}
 
 
 class Faults:
+    happened: dict = {}
+
     def __init__(self, faults, *, random): ...
     def add(self, f): ...
     def clear(self): ...
@@ -72,10 +76,19 @@ class World:
         self._slots: dict[int, Life] = {}
         self.lives: list[Life] = []
         self._faults: list[Faults] = []
+        self._done: Counter[str] = Counter()
         self._steps_left: dict[str, int] = {}
 
     def _drawn(self, what: str) -> random.Random:
         return random.Random(f"{what} {self.plan.seed}")
+
+    def happened(self) -> Counter[str]:
+        """Return how often each kind of fault befell a request, and what was done to the stream."""
+        found: Counter[str] = Counter()
+        for faults in self._faults:
+            for (_, _, kind), times in faults.happened.items():
+                found[kind] += times
+        return found + self._done
 
     # --- the course of things ----------------------------------------------------------------------------------
 
@@ -109,6 +122,7 @@ class World:
     def _calm(self) -> None:
         """Let nothing go wrong any more."""
         self._storm.is_on = False
+        self._steps_left.clear()
         for faults in self._faults:
             faults.clear()
         for life in self.lives:
@@ -120,7 +134,7 @@ class World:
     async def _drained(self) -> None:
         """Keep a worker running until each record has been finished once, or for as long as that may take."""
         ends_at_s = self._loop.time() + patience_s(self.plan)
-        while self._unread and self._loop.time() < ends_at_s:
+        while (self._unread or any(life.is_paused for life in self.lives)) and self._loop.time() < ends_at_s:
             self._revive()
             if not any(not life.is_over and life.stopping_until_s is None for life in self.lives):
                 self._start(0, "new")
@@ -130,11 +144,11 @@ class World:
     async def _stopped(self) -> None:
         """Stop all workers that are there, and see what is left of them."""
         going = [life for life in self.lives if not life.is_over]
-        for life in going:
-            if life.is_free:
-                life.stop(life._config.grace_s)
         ends_at_s = self._loop.time() + patience_s(self.plan)
         while any(not life.is_over for life in going) and self._loop.time() < ends_at_s:
+            for life in going:
+                if life.is_free:  # one that is paused is asked when it wakes up
+                    life.stop(GRACE_S)
             await asyncio.sleep(0.2)
         for life in going:
             if not life.is_over:
@@ -234,17 +248,14 @@ class World:
 
         def count_down(task: Any) -> None:
             left = self._steps_left.get(task.worker)
-            if left is None:
-                return
-            self._steps_left[task.worker] = left - 1
-            if left <= 1:
+            if left is not None and left > 1:
+                self._steps_left[task.worker] = left - 1
+            elif left is not None:
                 del self._steps_left[task.worker]
-                if not self._steps_left:
-                    self._loop.before_step = None
-                if not life_of[task.worker].is_over:
-                    life_of[task.worker].crash()
+                life.crash()
+            if not self._steps_left:
+                self._loop.before_step = None
 
-        life_of = {one.name: one for one in self.lives}
         self._loop.before_step = count_down
 
     def _cut(self, life: Life, event: Event) -> None:
@@ -318,6 +329,7 @@ class World:
         except ModelError as refusal:
             self.history.note("refused", what=event.kind, code=refusal.code)
         else:
+            self._done[event.kind] += 1
             self.history.note("reshard", what=event.kind, shards=len(shards))
 
     def _open_shards(self) -> list[dict[str, Any]]:
@@ -341,6 +353,7 @@ class World:
         if keys:
             key = keys[int(share * len(keys))]
             self.tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
+            self._done["row deleted"] += 1
             self.rows.forget(key)
 
 

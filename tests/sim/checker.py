@@ -1,0 +1,382 @@
+"""Judges the history of one life of a fleet: reads its JSON lines, and knows nothing of the code that made them.
+
+    python tests/sim/checker.py HISTORY.jsonl
+
+Each law returns sentences about what broke it. Records are known by their numbers, shards by their ids, and everything
+is seen from outside: what was put, what processors were handed and finished, what the lease table held. Imports the
+standard library only. Instants are seconds.
+"""
+
+import json
+import sys
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+NEVER = float("inf")
+END = "SHARD_END"
+SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
+MOST_TOLD = 5
+
+
+@dataclass
+class Batch:
+    """One call of ``process_records``."""
+
+    life: str
+    processor: int
+    shard: str
+    epoch: int
+    records: list[int]
+    again: bool
+    began_s: float
+    ended_s: float = NEVER
+    """When the call returned, or nothing of it could run any more."""
+    done_s: float = NEVER
+
+    @property
+    def ownership(self) -> tuple[str, int]:
+        return self.life, self.epoch
+
+
+@dataclass
+class Story:
+    """A history, sorted by what the laws ask."""
+
+    lines: list[dict[str, Any]]
+    batches: list[Batch] = field(default_factory=list)
+    by_shard: dict[str, list[Batch]] = field(default_factory=lambda: defaultdict(list))
+    truth: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Records of each shard in its order."""
+    numbers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Their sequence numbers."""
+    place: dict[int, int] = field(default_factory=dict)
+    """The index of each record in its shard."""
+    done_s: dict[int, float] = field(default_factory=dict)
+    """When each record was first finished."""
+    parents: dict[str, list[str]] = field(default_factory=dict)
+    frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    """For each life, when its whole machine stood still, and until when its clock misled it."""
+
+    @property
+    def has_deleted_rows(self) -> bool:
+        return any(line["e"] == "deleted" and not line["w"] for line in self.lines)
+
+    def of(self, event: str) -> Iterator[dict[str, Any]]:
+        return (line for line in self.lines if line["e"] == event)
+
+
+def read(lines: Iterable[bytes | str]) -> Story:
+    """Sort a history."""
+    story = Story([json.loads(line) for line in lines])
+    _read_records(story)
+    _read_batches(story)
+    for line in story.of("shard"):
+        story.parents[line["shard"]] = line["parents"]
+    return story
+
+
+def _read_records(story: Story) -> None:
+    puts: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for line in story.of("put"):
+        puts[line["shard"]].append((int(line["seq"]), line["n"]))
+    for shard, records in puts.items():
+        records.sort()
+        story.numbers[shard] = [number for number, _ in records]
+        story.truth[shard] = [record for _, record in records]
+        story.place |= {record: index for index, (_, record) in enumerate(records)}
+
+
+def _read_batches(story: Story) -> None:
+    open_: dict[tuple[str, int], Batch] = {}
+    asleep: dict[str, float] = {}
+    for line in story.lines:
+        now_s, life = line["t"], line.get("w", "")
+        match line["e"]:
+            case "batch":
+                batch = Batch(
+                    life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
+                )
+                open_[life, line["processor"]] = batch
+                story.batches.append(batch)
+                story.by_shard[batch.shard].append(batch)
+            case "done":
+                batch = open_[life, line["processor"]]
+                batch.done_s = now_s
+                for record in batch.records:
+                    story.done_s.setdefault(record, now_s)
+            case "returned":
+                batch = open_.pop((life, line["processor"]))
+                batch.ended_s = min(batch.ended_s, now_s)
+            case "crash" | "pause" | "freeze":
+                if line["e"] == "freeze":
+                    asleep[life] = now_s
+                for (whose, _), batch in open_.items():
+                    if whose == life:  # code that is in the middle of a batch cannot be asked to stop
+                        batch.ended_s = min(batch.ended_s, now_s)
+            case "thaw":
+                story.frozen[life].append((asleep.pop(life), now_s))
+
+
+# --- the laws --------------------------------------------------------------------------------------------------
+
+
+def every_record_is_finished(story: Story) -> Iterator[str]:
+    """No loss: also not of what was put while everything went wrong."""
+    put = [line["n"] for line in story.of("put")]
+    lost = [record for record in put if record not in story.done_s]
+    if lost:
+        yield f"{len(lost)} of {len(put)} records were never finished, the first of them {lost[:MOST_TOLD]}"
+
+
+def nothing_is_passed_over(story: Story) -> Iterator[str]:
+    """Batches are runs of the shard's order, and none begins while a record before it is unfinished."""
+    for shard, batches in story.by_shard.items():
+        truth = story.truth[shard]
+        finished_s = list(accumulate((story.done_s.get(record, NEVER) for record in truth), max, initial=0.0))
+        for batch in batches:
+            first = story.place[batch.records[0]]
+            if batch.records != truth[first : first + len(batch.records)]:
+                yield f"{_name(batch)} is no run of its shard's records"
+            elif finished_s[first] > batch.began_s:
+                yield f"{_name(batch)} begins at record {first} of the shard, and one before it is unfinished"
+
+
+def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
+    """Within one processor each batch follows the one before, or is marked as one that comes again."""
+    reached: dict[tuple[str, int], Batch] = {}
+    for batch in story.batches:
+        before = reached.get((batch.life, batch.processor))
+        if before is not None and not batch.again:
+            expected = story.place[before.records[-1]] + 1
+            if before.done_s == NEVER:
+                yield f"{_name(batch)} follows {_name(before)}, which was not finished, and is not marked"
+            elif story.place[batch.records[0]] != expected:
+                yield f"{_name(batch)} begins at {story.place[batch.records[0]]}, expected {expected}"
+        reached[batch.life, batch.processor] = batch
+
+
+def keys_keep_their_order(story: Story) -> Iterator[str]:
+    """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
+    if story.has_deleted_rows:
+        return
+    first: dict[int, Batch] = {}
+    for batch in story.batches:
+        for record in batch.records:
+            first.setdefault(record, batch)
+    last: dict[str, int] = {}
+    for line in story.of("put"):
+        record, before = line["n"], last.get(line["key"])
+        batch = first.get(record)
+        if batch is not None and before is not None and before not in batch.records:  # within one, another law's
+            if story.done_s.get(before, NEVER) > batch.began_s:
+                yield f"record {record} of key {line['key']} was handed over before {before} was finished"
+        last[line["key"]] = record
+
+
+def ownerships_are_disjoint(story: Story) -> Iterator[str]:
+    """From first hand-over to last end; but for a machine that stood still with its clock, until it asks the table."""
+    for shard, batches in story.by_shard.items():
+        spans: dict[tuple[str, int], tuple[float, float]] = {}
+        for batch in batches:
+            if _is_misled(story, batch):
+                continue
+            began_s, ended_s = spans.get(batch.ownership, (batch.began_s, 0.0))
+            spans[batch.ownership] = (began_s, max(ended_s, batch.ended_s))
+        ordered = sorted(spans.items(), key=lambda each: each[1])
+        for (one, before), (other, after) in zip(ordered, ordered[1:], strict=False):
+            if before[1] > after[0]:
+                yield f"{shard}: {_owner(one)} until {before[1]:.3f} and {_owner(other)} from {after[0]:.3f}"
+
+
+def _is_misled(story: Story, batch: Batch) -> bool:
+    return any(thawed_s <= batch.began_s <= thawed_s + (thawed_s - froze_s) + misled_s(story)
+               for froze_s, thawed_s in story.frozen.get(batch.life, ()))  # fmt: skip
+
+
+def misled_s(story: Story) -> float:
+    """Return how long a worker may go on in good faith: its own deadline, the failover time less a margin."""
+    found: float = next(story.of("life"))["failover_s"]
+    return found
+
+
+def parents_come_first(story: Story) -> Iterator[str]:
+    """No record of a child is handed over before the last hand-over of its parents has ended."""
+    if story.has_deleted_rows:
+        return
+    for shard, batches in story.by_shard.items():
+        ended = [each for parent in story.parents.get(shard, ()) for each in story.by_shard.get(parent, ())]
+        ended = [each for each in ended if not _is_misled(story, each)]
+        last = max(ended, key=lambda batch: batch.ended_s, default=None)
+        if last is not None and last.ended_s > batches[0].began_s:
+            yield f"{_name(batches[0])} began before its parent's {_name(last)} ended at {last.ended_s:.3f}"
+
+
+def checkpoints_are_true(story: Story) -> Iterator[str]:
+    """A checkpoint never goes back, and never passes a record that was not finished when it was stored."""
+    finished_s = {
+        shard: list(accumulate((story.done_s.get(record, NEVER) for record in truth), max, initial=0.0))
+        for shard, truth in story.truth.items()
+    }
+    stored: dict[str, int] = {}
+    for line in story.lines:
+        if line["e"] == "deleted":
+            stored.pop(line["shard"], None)
+        elif line["e"] == "row":
+            shard, text = line["shard"], line["checkpoint"]
+            covered = _covered(story, shard, text)
+            if covered < stored.get(shard, 0):
+                yield f"{shard}: {line['w']} moved the checkpoint back to {covered} at {line['t']:.3f}"
+            if covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]:
+                yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f}, and a record before is unfinished"
+            stored[shard] = max(covered, stored.get(shard, 0))
+
+
+def _covered(story: Story, shard: str, text: str) -> int:
+    """Return how many records of a shard a checkpoint covers."""
+    if text == END:
+        return len(story.truth.get(shard, ()))
+    return 0 if text in SENTINELS else bisect_right(story.numbers.get(shard, []), int(text))
+
+
+def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
+    """Who moves a checkpoint owned the row before, under the token that the row has; taking it moves nothing."""
+    owners = {line["w"]: line["owner"] for line in story.of("up")}
+    rows: dict[str, dict[str, Any]] = {}
+    for line in story.lines:
+        if line["e"] == "deleted":
+            rows.pop(line["shard"], None)
+        elif line["e"] == "row":
+            before = rows.get(line["shard"])
+            rows[line["shard"]] = line
+            if before is None or before["checkpoint"] == line["checkpoint"]:
+                continue
+            if before["token"] != line["token"] and line["checkpoint"] != END:
+                yield f"{line['shard']}: a take by {line['w']} moved the checkpoint at {line['t']:.3f}"
+            elif owners.get(line["w"]) not in (before["owner"], before["holder"], before["asked"]):
+                yield f"{line['shard']}: {line['w']} moved the checkpoint of {before['owner']} at {line['t']:.3f}"
+
+
+def an_end_is_final(story: Story) -> Iterator[str]:
+    """A shard that was read to its end stays so, its children have rows, and nobody takes it again."""
+    rows: dict[str, dict[str, Any]] = {}
+    children: dict[str, list[str]] = defaultdict(list)
+    for shard, parents in story.parents.items():
+        for parent in parents:
+            children[parent].append(shard)
+    for line in story.lines:
+        if line["e"] == "deleted":
+            rows.pop(line["shard"], None)
+        elif line["e"] == "row":
+            shard, before = line["shard"], rows.get(line["shard"])
+            rows[shard] = line
+            had_ended = before is not None and before["checkpoint"] == END
+            if had_ended and line["checkpoint"] != END:
+                yield f"{shard}: {line['w']} undid its end at {line['t']:.3f}"
+            if line["checkpoint"] == END and not had_ended and not story.has_deleted_rows:
+                missing = [child for child in children[shard] if child not in rows]
+                if missing:
+                    yield f"{shard} ended at {line['t']:.3f}, and its children {missing} have no rows"
+            if had_ended and before is not None and line["owner"] and line["owner"] != before["owner"]:
+                yield f"{shard}: {line['w']} took it at {line['t']:.3f}, after its end"
+
+
+def a_shard_is_handed_to_who_owns_it(story: Story) -> Iterator[str]:
+    """Whoever is handed a batch is the one whom the lease table names, unless his own deadline is still to come."""
+    owners = {line["w"]: line["owner"] for line in story.of("up")}
+    named: dict[str, set[str]] = defaultdict(set)
+    for line in story.lines:
+        if line["e"] == "row":
+            named[line["shard"]] |= {line["owner"], line["holder"], line["asked"]} - {None}
+        elif line["e"] == "batch" and owners.get(line["w"]) not in named[line["shard"]]:
+            yield f"{line['shard']}: a batch was handed to {line['w']} at {line['t']:.3f}, whom no row ever named"
+
+
+def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
+    """After the fleet was stopped in calm no row and no task is a worker's that ended in order, and all did."""
+    calm_s = next((line["t"] for line in story.of("calm")), NEVER)
+    owners = {line["w"]: line["owner"] for line in story.of("up")}
+    ended = {line["w"]: line for line in story.of("stopped")}
+    for line in story.of("hangs"):
+        yield f"{line['w']} did not stop"
+    for line in story.of("left"):
+        if line["tasks"]:
+            yield f"tasks are left: {line['tasks'][:MOST_TOLD]}"
+    for line in ended.values():
+        asked_s = max((stop["t"] for stop in story.of("stop") if stop["w"] == line["w"]), default=0.0)
+        if asked_s >= calm_s and not (line["let_go"] and not line["unfinished"]):
+            yield f"{line['w']} did not end cleanly: let go {line['let_go']}, unfinished {line['unfinished']}"
+    rows = {line["shard"]: line for line in story.of("row")}
+    clean = {owners[life] for life, line in ended.items() if line["let_go"] and line["t"] >= calm_s}
+    for shard, row in rows.items():
+        if {row["owner"], row["asked"]} & clean:
+            yield f"{shard} still names {row['owner']} or {row['asked']}, who has stopped"
+
+
+def nobody_fails(story: Story) -> Iterator[str]:
+    """A worker ends by itself only when AWS cannot be reached or when one of its actors was killed."""
+    killed = {line["w"] for line in story.of("kill")}
+    for line in story.of("failed"):
+        is_allowed = line["w"] in killed or line["error"] in ("EndpointError", "AwsSetupError", "LeaseTableError")
+        if not is_allowed:
+            yield f"{line['w']} failed at {line['t']:.3f}: {line['error']}: {line['text']}"
+
+
+def all_is_read_in_the_end(story: Story) -> Iterator[str]:
+    """Once faults cease the lag goes to nothing within its bound."""
+    for line in story.of("stuck"):
+        yield f"{line['left']} records are unread at {line['t']:.3f}, long after the faults ceased"
+    if not any(True for _ in story.of("left")):
+        yield "the life did not come to its end"
+
+
+LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
+    every_record_is_finished,
+    nothing_is_passed_over,
+    a_processor_goes_on_where_it_is,
+    keys_keep_their_order,
+    ownerships_are_disjoint,
+    parents_come_first,
+    checkpoints_are_true,
+    only_the_owner_writes_a_checkpoint,
+    an_end_is_final,
+    a_shard_is_handed_to_who_owns_it,
+    what_stops_leaves_nothing,
+    nobody_fails,
+    all_is_read_in_the_end,
+)
+
+
+def broken(lines: Iterable[bytes | str]) -> list[str]:
+    """Return what broke which law; nothing if all hold."""
+    story = read(lines)
+    return [f"{law.__name__.replace('_', ' ')}: {found}" for law in LAWS for found in _first(law(story))]
+
+
+def _first(found: Iterator[str]) -> list[str]:
+    return [text for text, _ in zip(found, range(MOST_TOLD), strict=False)]
+
+
+def _name(batch: Batch) -> str:
+    return (
+        f"{batch.shard} batch of {batch.life} (epoch {batch.epoch}) at {batch.began_s:.3f}, "
+        f"records {batch.records[0]} to {batch.records[-1]},"
+    )
+
+
+def _owner(ownership: tuple[str, int]) -> str:
+    return f"{ownership[0]} (epoch {ownership[1]})"
+
+
+def _brief(checkpoint: str) -> str:
+    return checkpoint if len(checkpoint) < 20 else f"..{checkpoint[-8:]}"
+
+
+if __name__ == "__main__":
+    faults = broken(Path(sys.argv[1]).read_text().splitlines())
+    print("\n".join(faults) or "all laws hold")  # noqa: T201
+    sys.exit(bool(faults))

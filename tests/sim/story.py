@@ -1,0 +1,41 @@
+"""A life told in a few lines: when, to whom, what. For people who look for what went wrong."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tests.sim.plan import Plan
+
+MOST_LINES = 60
+_UNTOLD = {"put", "done", "life", "shard", "refused", "log"}
+_SHORT = {"shardId-000000000": "shard ", "returned": "has returned from it", "stopped": "has stopped"}
+
+
+def setting(plan: Plan) -> str:
+    """Say in one line what the life is like."""
+    weather = ", ".join(f"{one.probability:.0%} {one.kind} of {one.service}" for one in plan.weather) or "no faults"
+    options = {name: value for name, value in plan.options.items() if name not in ("leases", "delivery")}
+    return (
+        f"{plan.slots} workers, {plan.shards} shards, F = {plan.failover_s:g} s, {len(plan.events)} events until "
+        f"{plan.calm_s:g} s; {weather}; {plan.work}; {options}"
+    )
+
+
+def story(lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield the last lines of a history as sentences of a kind."""
+    told = [line for line in map(json.loads, lines) if line["e"] not in _UNTOLD]
+    for line in told[-MOST_LINES:]:
+        yield _sentence(line)
+
+
+def _sentence(line: dict[str, Any]) -> str:
+    fields = {name: value for name, value in line.items() if name not in ("t", "e", "w") and value not in (None, False)}
+    if "records" in fields:
+        fields["records"] = f"{fields['records'][0]} to {fields['records'][-1]}"
+    shown = " ".join(f"{name} {_short(value)}" for name, value in fields.items())
+    return f"{line['t']:9.3f}  {line.get('w', ''):8}  {_SHORT.get(line['e'], line['e'])} {shown}".rstrip()
+
+
+def _short(value: object) -> str:
+    text = str(value).replace("shardId-000000000", "..")
+    return f"..{text[-8:]}" if text.isdecimal() and len(text) > 20 else text[:100]
