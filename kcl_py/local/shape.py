@@ -41,6 +41,7 @@ class Api:
         from botocore.model import ServiceModel
 
         self._model: Any = ServiceModel(Loader().load_service_model(service, "service-2"), service)
+        self.operations = frozenset(map(str, self._model.operation_names))
 
     def read(self, operation: str, body: bytes) -> dict[str, Any]:
         """Return the request in ``body``; binaries stay base64. Raises ModelError as ``check`` does."""
@@ -58,7 +59,7 @@ class Api:
             ModelError: UnknownOperationException, SerializationException (of another type) or ValidationException
                 (something is missing, nested too deep, or outside the limits of AWS's model).
         """
-        if operation not in self._model.operation_names:
+        if operation not in self.operations:
             raise ModelError("UnknownOperationException", f"there is no operation {operation!r}")
         shape = self._model.operation_model(operation).input_shape
         faults = [_wrong_type(params, shape, "")] if params is None else list(_faults(params, shape, "", 0))

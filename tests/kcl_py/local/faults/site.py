@@ -1,0 +1,79 @@
+"""The two places where a fault can strike: around the clients in memory, and in the server that real clients speak to.
+
+Both have stream ``s`` with one shard, table ``leases`` with key ``id``, and S3 (over HTTP only) bucket ``bucket``.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeAlias
+
+from kcl_py.aws import request
+from kcl_py.errors import RequestError
+from kcl_py.local.client import KinesisClient
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.client import DynamoDBClient
+from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.faults.client import FaultyClient
+from kcl_py.local.faults.fault import Fault
+from kcl_py.local.faults.faults import Faults
+from tests.kcl_py.local.world import World
+
+DEADLINE_S, SHORT_S = 20.0, 0.1
+TABLE = {
+    "TableName": "leases",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+@dataclass
+class Site:
+    """Clients that meet ``faults``, and the models behind them, which do not."""
+
+    faults: Faults
+    world: World
+    tables: DynamoDB
+    clients: dict[str, Any]
+
+    async def call(self, operation: str, params: dict[str, Any], *, deadline_s: float = DEADLINE_S) -> Any:
+        """Make a call as kcl_py does: what is raised is one of our errors."""
+        service, method = operation.split(".")
+        with request(method, "target", deadline_s=deadline_s):
+            return await getattr(self.clients[service], method)(**params)
+
+    def records(self) -> list[bytes]:
+        return [bytes(record.data) for record in self.world.read()]
+
+    def ids(self) -> list[str]:
+        items = self.tables.call("Scan", {"TableName": "leases", "ConsistentRead": True})["Items"]
+        return sorted(item["id"]["S"] for item in items)
+
+
+@asynccontextmanager
+async def in_memory(*faults: Fault) -> AsyncIterator[Site]:
+    """Yield the clients of the models, with faults around them."""
+    world, drawn = World(), Faults(faults, random=Random(3))
+    tables = DynamoDB(Behaviour(world.clock))
+    tables.call("CreateTable", dict(TABLE))
+    clients = {
+        "kinesis": FaultyClient(KinesisClient(world.model, world.clock), "kinesis", drawn, clock=world.clock),
+        "dynamodb": FaultyClient(DynamoDBClient(tables, world.clock), "dynamodb", drawn, clock=world.clock),
+    }
+    async with clients["kinesis"], clients["dynamodb"]:
+        yield Site(drawn, world, tables, clients)
+
+
+Place: TypeAlias = Callable[..., AbstractAsyncContextManager[Site]]
+PLACES: tuple[Place, ...] = (in_memory,)
+
+
+async def failure(site: Site, operation: str, params: dict[str, Any], *, deadline_s: float = DEADLINE_S) -> str:
+    """Return which of our errors a call ends in, with its code; or ``none``."""
+    try:
+        await site.call(operation, params, deadline_s=deadline_s)
+    except RequestError as error:
+        return f"{type(error).__name__} {error.code}"
+    return "none"
