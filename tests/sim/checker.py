@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +170,13 @@ def keys_keep_their_order(story: Story) -> Iterator[str]:
             first.setdefault(record, batch)
     last: dict[str, int] = {}
     for line in story.of("put"):
-        record, before = line["n"], last.get(line["key"])
-        batch = first.get(record)
-        if batch is not None and before is not None and before not in batch.records:  # within one, another law's
-            if story.done_s.get(before, NEVER) > batch.began_s:
-                yield f"record {record} of key {line['key']} was handed over before {before} was finished"
-        last[line["key"]] = record
+        key, record = line["key"], line["n"]
+        before, handed = last.get(key), first.get(record)
+        last[key] = record
+        if before is None or handed is None or before in handed.records:  # within one batch it is another law's
+            continue
+        if story.done_s.get(before, NEVER) > handed.began_s:
+            yield f"record {record} of key {key} was handed over before {before} was finished"
 
 
 def ownerships_are_disjoint(story: Story) -> Iterator[str]:
@@ -188,7 +189,7 @@ def ownerships_are_disjoint(story: Story) -> Iterator[str]:
             began_s, ended_s = spans.get(batch.ownership, (batch.began_s, 0.0))
             spans[batch.ownership] = (began_s, max(ended_s, batch.ended_s))
         ordered = sorted(spans.items(), key=lambda each: each[1])
-        for (one, before), (other, after) in zip(ordered, ordered[1:], strict=False):
+        for (one, before), (other, after) in pairwise(ordered):
             if before[1] > after[0]:
                 yield f"{shard}: {_owner(one)} until {before[1]:.3f} and {_owner(other)} from {after[0]:.3f}"
 
@@ -202,6 +203,20 @@ def misled_s(story: Story) -> float:
     """Return how long a worker may go on in good faith: its own deadline, the failover time less a margin."""
     found: float = next(story.of("life"))["failover_s"]
     return found
+
+
+def epochs_grow(story: Story) -> Iterator[str]:
+    """Each ownership of a shard has a greater epoch than all before it, unless its row was deleted."""
+    if story.has_deleted_rows:
+        return
+    for shard, batches in story.by_shard.items():
+        highest: Batch | None = None
+        for batch in batches:
+            is_later = highest is None or batch.ownership == highest.ownership or batch.epoch > highest.epoch
+            if highest is not None and not is_later and not _is_misled(story, batch):
+                yield f"{shard}: {_name(batch)} is no later than epoch {highest.epoch} of {highest.life}"
+            if highest is None or batch.epoch > highest.epoch:
+                highest = batch
 
 
 def parents_come_first(story: Story) -> Iterator[str]:
@@ -232,8 +247,12 @@ def checkpoints_are_true(story: Story) -> Iterator[str]:
             if covered < stored.get(shard, 0):
                 yield f"{shard}: {line['w']} moved the checkpoint back to {covered} at {line['t']:.3f}"
             if covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]:
-                yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f}, and a record before is unfinished"
+                yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f} beyond an unfinished record"
             stored[shard] = max(covered, stored.get(shard, 0))
+        elif line["e"] == "saved":
+            is_stored = story.place[line["n"]] < stored.get(line["shard"], 0)
+            if not is_stored and not story.has_deleted_rows:
+                yield f"{line['shard']}: {line['w']} was told at {line['t']:.3f} that record {line['n']} is stored"
 
 
 def _covered(story: Story, shard: str, text: str) -> int:
@@ -340,6 +359,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     a_processor_goes_on_where_it_is,
     keys_keep_their_order,
     ownerships_are_disjoint,
+    epochs_grow,
     parents_come_first,
     checkpoints_are_true,
     only_the_owner_writes_a_checkpoint,

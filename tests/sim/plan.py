@@ -13,7 +13,7 @@ KINDS = (
     "start", "crash", "cancel", "stop", "kill", "pause", "freeze", "jump", "cut", "storm",
     "split", "merge", "count", "delete row",
 )  # fmt: skip
-FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "delay", "stale", "partial")
+FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "delay", "stale", "expired")
 SERVICES = ("kinesis", "dynamodb")
 
 
@@ -40,6 +40,7 @@ class Weather(msgspec.Struct, frozen=True, omit_defaults=True):
     probability: float
     delay_s: float = 0.0
     operation: str = ""
+    code: str = ""
 
 
 class Work(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,6 +118,7 @@ def _options(draw: random.Random, failover_s: float) -> dict[str, Any]:
             "backoff_s": 0.1,
             "backoff_max_s": 1.0,
             "batch": {"max_records": draw.choice((3, 10, 1000))},
+            "max_ahead": {"records": draw.choice((20, 10_000))},
         },
         "fetch": {"idle_s": draw.choice((0.5, 1.0)), "budget_bytes": draw.choice((1 << 20, 1 << 28))},
         "checkpoint": draw.choice(({}, {}, {"interval_s": 2.0}, {"records": 7}, {"mode": "manual"})),
@@ -138,10 +140,9 @@ def _weather(draw: random.Random) -> tuple[Weather, ...]:
 
 
 def _gust(draw: random.Random, kind: str, service: str, probability: float) -> Weather:
-    delay_s = round(draw.uniform(0.1, 2), 3) if kind == "delay" else 0.0
-    operation = {"partial": "PutRecords", "stale": "Scan" if service == "dynamodb" else "ListShards"}.get(kind, "")
-    service = "kinesis" if kind == "partial" else service
-    return Weather(kind, service, round(probability, 4), delay_s, operation)
+    if kind == "expired":
+        return Weather("error", "kinesis", round(probability, 4), 0.0, "GetRecords", "ExpiredIteratorException")
+    return Weather(kind, service, round(probability, 4), round(draw.uniform(0.1, 2), 3) if kind == "delay" else 0.0)
 
 
 def _events(draw: random.Random, slots: int, calm_s: float, failover_s: float) -> tuple[Event, ...]:

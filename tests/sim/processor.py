@@ -82,11 +82,16 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
                 raise ValueError("the plan says so")
 
         async def _save(self, checkpointer: Checkpointer, batch: RecordBatch) -> None:
+            at = draw.choice((None, batch, batch.records[-1], batch.records[0]))
             try:
-                await checkpointer.checkpoint(draw.choice((None, batch, batch.records[-1], batch.records[0])))
+                await checkpointer.checkpoint(at)
             except (LeaseLostError, CheckpointFailedError):
                 if draw.random() < 0.5:
                     raise
+            else:
+                if at is not None:
+                    last = at.records[-1] if isinstance(at, RecordBatch) else at
+                    history.note("saved", w=life, shard=batch.shard_id, n=int(last.data))
 
         def _note(self, hook: str) -> None:
             history.note(

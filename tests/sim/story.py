@@ -22,10 +22,22 @@ def setting(plan: Plan) -> str:
 
 
 def story(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the last lines of a history as sentences of a kind."""
-    told = [line for line in map(json.loads, lines) if line["e"] not in _UNTOLD]
+    """Yield the last lines of a history as sentences of a kind; batches in a row are one."""
+    told: list[dict[str, Any]] = []
+    for line in map(json.loads, lines):
+        if line["e"] in _UNTOLD or (line["e"] == "returned" and line["done"]):
+            continue
+        if told and _goes_on(told[-1], line):
+            told[-1]["records"] += line["records"]
+        else:
+            told.append(line)
     for line in told[-MOST_LINES:]:
         yield _sentence(line)
+
+
+def _goes_on(before: dict[str, Any], line: dict[str, Any]) -> bool:
+    whose = ("e", "w", "processor", "shard")
+    return line["e"] == "batch" and not line["again"] and all(before.get(name) == line[name] for name in whose)
 
 
 def _sentence(line: dict[str, Any]) -> str:

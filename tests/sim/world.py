@@ -17,10 +17,14 @@ from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.local.errors import ModelError
+from kcl_py.local.faults.client import FaultyClient
+from kcl_py.local.faults.fault import Fault, Kind
+from kcl_py.local.faults.faults import Faults
 from kcl_py.local.model import EndShape, Kinesis
 from tests.sim.history import History
 from tests.sim.life import Life
 from tests.sim.network import Link
+from tests.sim.numbers import renumbered, shorter
 from tests.sim.plan import SERVICES, Event, Plan, Weather
 from tests.sim.processor import Storm, processor
 from tests.sim.rows import Rows
@@ -37,23 +41,6 @@ QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
 GRACE_S = 20.0
 STORM_CHANCE = 0.5
-TIME_S = {"delay": 1.0}
-
-
-class Faults:
-    happened: dict = {}
-
-    def __init__(self, faults, *, random): ...
-    def add(self, f): ...
-    def clear(self): ...
-    def remove(self, f): ...
-
-
-def fault_of(g): ...
-
-
-def FaultyClient(link, service, faults, *, clock):
-    return link
 
 
 class World:
@@ -67,7 +54,7 @@ class World:
         behaviour = Behaviour(self._clock, self._drawn("tables"), delay_s=DELAY_S, stale_s=plan.stale_s)
         self.tables = DynamoDB(behaviour)
         self._answers: dict[str, Callable[[str, Any], Any]] = {
-            "kinesis": KinesisClient(self.kinesis, self._clock).answer,
+            "kinesis": renumbered(KinesisClient(self.kinesis, self._clock).answer),
             "dynamodb": DynamoDBClient(self.tables, self._clock).answer,
         }
         self.rows = Rows(APP, history)
@@ -216,7 +203,6 @@ class World:
             processor=processor(name, self.plan.work, self._storm, self.history, self._drawn(f"work {number}")),
             history=self.history,
         )
-        life.faults = faults
         self._slots[slot] = life
         self.lives.append(life)
 
@@ -274,12 +260,13 @@ class World:
     def _blow(self, event: Event) -> None:
         """Let one kind of fault befall half of all requests of everybody for a while."""
         service = SERVICES[int(event.share * 2)]
-        fault = fault_of(Weather(event.what, service, STORM_CHANCE, delay_s=TIME_S.get(event.what, 0.0)))
+        fault = fault_of(Weather(event.what, service, STORM_CHANCE))
         self.history.note("storm", kind=event.what, service=service, for_s=event.for_s)
-        blown = [(faults, faults.add(fault)) for faults in self._faults]
+        for faults in self._faults:
+            faults.add(fault)
 
         def abate() -> None:
-            for faults, _ in blown:
+            for faults in self._faults:
                 faults.remove(fault)
             self.history.note("abated", kind=event.what, service=service)
 
@@ -304,7 +291,7 @@ class World:
         entries = [{"PartitionKey": key, "Data": str(n).encode()} for n, key in zip(numbers, keys, strict=True)]
         reply = self.kinesis.call("PutRecords", {"StreamName": STREAM, "Records": entries})
         for number, key, entry in zip(numbers, keys, reply["Records"], strict=True):
-            self.history.note("put", n=number, key=key, shard=entry["ShardId"], seq=entry["SequenceNumber"])
+            self.history.note("put", n=number, key=key, shard=entry["ShardId"], seq=shorter(entry["SequenceNumber"]))
 
     def _reshard(self, event: Event) -> None:
         """Split, merge or recount, if the stream lets us."""
@@ -360,6 +347,18 @@ class World:
 def patience_s(plan: Plan) -> float:
     """Return how long a fleet without faults may take to have read everything, or to stop."""
     return 30 + 6 * plan.failover_s + float(plan.options["leases"]["handoff_timeout_s"])
+
+
+def fault_of(weather: Weather) -> Fault:
+    """Return the rule for one kind of weather."""
+    return Fault(
+        kind=Kind(weather.kind),
+        service=weather.service,
+        operation=weather.operation,
+        probability=weather.probability,
+        code=weather.code,
+        delay_s=weather.delay_s,
+    )
 
 
 def _never() -> float:

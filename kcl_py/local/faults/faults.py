@@ -81,6 +81,11 @@ class Faults:
         self._tallies.append(Tally(fault))
         self._reaching.clear()
 
+    def remove(self, fault: Fault) -> None:
+        """Remove a rule; nothing if it is not there."""
+        self._tallies = [tally for tally in self._tallies if tally.fault is not fault]
+        self._reaching.clear()
+
     def clear(self) -> None:
         """Remove all rules."""
         self._tallies.clear()
