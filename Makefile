@@ -11,7 +11,7 @@ BIN := .venv/bin
 BASE := .venv/.installed-base
 SPARK := .venv/.installed-spark
 
-.PHONY: install demo test lint bench conformance peers
+.PHONY: install demo test lint bench conformance sim mutants peers
 
 install: $(SPARK)
 
@@ -32,6 +32,13 @@ bench: $(BASE)
 
 conformance: $(BASE) $(PEERS)/.installed
 	@$(BIN)/python -m tests.conformance
+
+# Simulated lives of whole fleets: SEEDS=1000 [FIRST=0], or SEED=7 [LOG=file].
+sim: $(BASE)
+	@$(BIN)/python -m tests.sim $(if $(SEED),--seed $(SEED) $(if $(LOG),--log $(LOG)),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0))
+
+mutants: $(BASE)
+	@$(BIN)/python -m tests.sim.mutate $(ARGS)
 
 peers: $(PEERS)/.installed
 

@@ -18,13 +18,15 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress
 
-from tests.sim.plan import plan
+from tests.sim.plan import FAIR, plan
 from tests.sim.run import Result, live, lives
 from tests.sim.shrink import shrink
 from tests.sim.story import setting, story
 
 SEEDS_A_TASK, TASKS_A_CHILD = 10, 10
 """What a crash leaves behind is never freed, so a process lives a hundred seeds."""
+ENOUGH_SEEDS = 200
+"""From so many lives on each of these must have happened."""
 MUST_HAPPEN = {
     "takes": "kcl_py.lease.taken free",
     "expiries": "kcl_py.lease.taken expired",
@@ -45,6 +47,8 @@ MUST_HAPPEN = {
     "actors killed": "kill",
     "rows deleted": "row deleted",
     "failing batches": "kcl_py.batch.failed",
+    "expired iterators": "kcl_py.fetch.iterator_expired",
+    "ended shards": "kcl_py.lease.completed",
 }
 """What a good many lives must have had, and under which name it is counted."""
 
@@ -56,6 +60,10 @@ def main() -> int:
         os.execve(
             sys.executable, [sys.executable, "-m", "tests.sim", *sys.argv[1:]], os.environ | {"PYTHONHASHSEED": "0"}
         )
+    if arguments.fair:
+        return _report(live(FAIR))
+    if arguments.until_bad:
+        return _first_bad(range(arguments.first, arguments.first + arguments.seeds))
     if arguments.seed is not None:
         return _one(arguments.seed, arguments.log)
     return _many(range(arguments.first, arguments.first + arguments.seeds), arguments.processes)
@@ -63,10 +71,12 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tests.sim", description="Simulated lives of whole fleets.")
-    parser.add_argument("--seeds", type=int, default=200, help="how many lives")
+    parser.add_argument("--seeds", type=int, default=ENOUGH_SEEDS, help="how many lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, help="one life")
+    parser.add_argument("--fair", action="store_true", help="one life in good weather")
+    parser.add_argument("--until-bad", action="store_true", help="stop at the first life that breaks a law")
     parser.add_argument("--log", type=Path, help="where its history goes, with the events of its workers")
     return parser
 
@@ -79,8 +89,24 @@ def _one(seed: int, log: Path | None) -> int:
     _tell(f"{result.virtual_s:.0f} virtual s, {result.steps} steps, {result.cpu_s:.2f} CPU s")
     if result.broken:
         _explain(result)
-    _tell("all laws hold" if not result.broken else "")
+        return 1
+    return _report(result)
+
+
+def _report(result: Result) -> int:
+    _tell("\n".join(result.broken) or "all laws hold")
     return bool(result.broken)
+
+
+def _first_bad(seeds: range) -> int:
+    """Say which is the first bad one, for those who try bugs."""
+    for seed in seeds:
+        result = live(plan(seed))
+        if result.broken:
+            _tell(f"seed {seed}")
+            return _report(result)
+    _tell("all laws hold")
+    return 0
 
 
 def _many(seeds: range, processes: int) -> int:
@@ -98,10 +124,14 @@ def _many(seeds: range, processes: int) -> int:
                 progress.console.print(f"seed {result.seed}: {result.broken[0]}", markup=False, highlight=False)
     _tell(f"{len(seeds)} lives, {virtual_s / 3600:.1f} virtual hours, {cpu_s / len(seeds):.2f} CPU s each")
     _tell(", ".join(f"{counts[name]} {what}" for what, name in MUST_HAPPEN.items()))
+    missing = [what for what, name in MUST_HAPPEN.items() if not counts[name]]
+    is_short = bool(missing) and len(seeds) >= ENOUGH_SEEDS
     for result in sorted(bad, key=lambda one: one.seed)[:3]:
         _explain(result)
+    if is_short:
+        _tell(f"none of the lives had {', '.join(missing)}: the plans are wrong")
     _tell(f"{len(bad)} of {len(seeds)} lives broke a law" if bad else "all laws hold")
-    return bool(bad)
+    return bool(bad) or is_short
 
 
 def _results(seeds: range, processes: int) -> Iterator[Result]:

@@ -105,6 +105,24 @@ def plan(seed: int) -> Plan:
     )
 
 
+FAIR = Plan(
+    seed=0,
+    slots=1,
+    shards=2,
+    calm_s=20.0,
+    options={"leases": {"failover_s": 3, "handoff_timeout_s": 20}, "delivery": {"batch": {"max_records": 10}}},
+    end_shape="with_last",
+    put_every_s=0.3,
+    keys=3,
+    work=Work(),
+    weather=(),
+    late=0.0,
+    stale_s=0.0,
+    events=(Event(0.0, "start"),),
+)
+"""One worker, two shards, and nothing goes wrong."""
+
+
 def _options(draw: random.Random, failover_s: float) -> dict[str, Any]:
     return {
         "start": draw.choice(("trim_horizon", "trim_horizon", "trim_horizon", "2023-11-14T22:13:15Z")),

@@ -1,0 +1,243 @@
+"""Deliberate bugs: each a small change of the code that a fleet in good weather survives and a law must notice.
+
+Applied one at a time by ``mutate.py`` (``make mutants``). Each ``old`` is in its file exactly once, which a test holds.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One bug."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+
+
+MUTANTS = (
+    # possession
+    Mutant(
+        "renew without a condition",
+        "kcl_py/leases/rules.py",
+        "    tests = (Is(_COUNTER, row.counter), named, Is(_TOKEN, token))\n",
+        "    tests = ()\n",
+    ),
+    Mutant(
+        "take without a condition",
+        "kcl_py/leases/rules.py",
+        '        operation="take",\n        key=row.key,\n        tests=_as_seen(row),\n',
+        '        operation="take",\n        key=row.key,\n        tests=(),\n',
+    ),
+    Mutant(
+        "ignore the local deadline",
+        "kcl_py/leases/fence.py",
+        "        return self.tenure is None or now >= self.tenure.deadline_at\n",
+        "        return self.tenure is None\n",
+    ),
+    Mutant(
+        "a deadline later than the others' patience",
+        "kcl_py/leases/tenure.py",
+        "    return sent_at + failover_s - margin_s\n",
+        "    return sent_at + 3 * failover_s - margin_s\n",
+    ),
+    Mutant(
+        "take over too early",
+        "kcl_py/leases/sightings.py",
+        "        return begun_at > first.ended_at + self._failover_s\n",
+        "        return begun_at > first.ended_at + self._failover_s / 4\n",
+    ),
+    Mutant(
+        "believe that a take has succeeded",
+        "kcl_py/leases/rules.py",
+        '            return "succeeded" if named and mine else "lost"\n',
+        '            return "succeeded"\n',
+    ),
+    Mutant(
+        "believe that a renewal has succeeded",
+        "kcl_py/leases/rules.py",
+        '    return "again" if named and mine else "lost"\n',
+        '    return "succeeded"\n',
+    ),
+    Mutant(
+        "go on after the lease is lost",
+        "kcl_py/tree/lease.py",
+        "            self._pipeline.tell(Abandon())\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "an epoch that does not grow",
+        "kcl_py/leases/possession.py",
+        '        epoch = int(taken.write.set[("leaseCounter",)])\n',
+        "        epoch = 1\n",
+    ),
+    Mutant(
+        "open a shard again that is closed",
+        "kcl_py/tree/coordinator.py",
+        "        holding = self._held.pop(down.name, None)\n",
+        "        holding = self._held.get(down.name)\n",
+    ),
+    # checkpoints
+    Mutant(
+        "checkpoint the last record handed over instead of the finished prefix",
+        "kcl_py/tree/pipeline.py",
+        "        self._lease.tell(Progress(ledger.prefix, ledger.delivered, "
+        "self._intake.lag(), ledger.finished_records))\n",
+        "        self._lease.tell(Progress(ledger.delivered, ledger.delivered, self._intake.lag(), 0))\n",
+    ),
+    Mutant(
+        "release what was handed over as if it were finished",
+        "kcl_py/tree/pipeline.py",
+        "        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))\n",
+        "        self._lease.tell(Drained(self._ledger.delivered, self._ledger.delivered, 0))\n",
+    ),
+    Mutant(
+        "compare sequence numbers as text",
+        "kcl_py/leases/rules.py",
+        "    if position is None or row.has_ended or (row.position is not None and position <= row.position):\n",
+        "    if position is None or row.has_ended or (row.position is not None and "
+        "str(position) <= str(row.position)):\n",
+    ),
+    Mutant(
+        "deliver only what is greater as text",
+        "kcl_py/delivery/buffer.py",
+        "    if position is None or records[0].position > position:\n        return records\n   "
+        " return records[bisect_right(",
+        "    if position is not None:\n        return [one for one in records if str(one.position) > str(position)]\n"
+        "    return records[bisect_right(",
+    ),
+    Mutant(
+        "a take that resets the checkpoint",
+        "kcl_py/leases/rules.py",
+        "        set={_COUNTER: row.counter + 1, _OWNER: owner}\n        | (",
+        "        set={_COUNTER: row.counter + 1, _OWNER: owner, _CHECKPOINT: TRIM_HORIZON}\n        | (",
+    ),
+    Mutant(
+        "answer a checkpoint before it is stored",
+        "kcl_py/tree/checkpoints.py",
+        "            self._asked.append(checkpoint)\n",
+        "            checkpoint.answer.resolve(CheckpointOutcome.STORED)\n",
+    ),
+    Mutant(
+        "skip a batch that fails",
+        "kcl_py/tree/pipeline.py",
+        "            hook.attempt += 1\n            self._pause = self.send_after(pause_s, TryAgain())\n",
+        "            self._return()\n",
+    ),
+    # reading
+    Mutant(
+        "go on at the newest record instead of the checkpoint",
+        "kcl_py/leases/start.py",
+        "        return Position(PositionKind.AFTER, prefix.value)\n",
+        "        return Position(PositionKind.LATEST)\n",
+    ),
+    Mutant(
+        "begin a child at its newest record",
+        "kcl_py/leases/start.py",
+        "    return TRIM_HORIZON\n",
+        "    return Position(PositionKind.LATEST) if row.parents else TRIM_HORIZON\n",
+    ),
+    Mutant(
+        "open an expired iterator at the newest record",
+        "kcl_py/tree/producer.py",
+        "                self._iterator = None\n                self._log.info",
+        "                self._iterator, self._position = None, "
+        "Position(PositionKind.LATEST)\n                self._log.info",
+    ),
+    Mutant(
+        "drop the records that come with a shard's end",
+        "kcl_py/tree/producer.py",
+        "        if fetched.records:\n            last",
+        "        if fetched.records and fetched.next_iterator is not None:\n            last",
+    ),
+    Mutant(
+        "keep the memory of a read that failed",
+        "kcl_py/tree/producer.py",
+        "            return _Read(fetched)\n        finally:\n            self._account.settle(size_bytes)\n",
+        "            self._account.settle(size_bytes)\n            return _Read(fetched)\n      "
+        "  finally:\n            pass\n",
+    ),
+    Mutant(
+        "give no room back",
+        "kcl_py/tree/intake.py",
+        "        self._account.give_back(size_bytes)\n        self._producer.tell(Room(records, size_bytes))\n",
+        "        self._account.give_back(size_bytes)\n",
+    ),
+    # delivery
+    Mutant(
+        "hand over while a batch is in hand",
+        "kcl_py/tree/pipeline.py",
+        '        if self.state != "running" or self._batch is not None:\n',
+        '        if self.state != "running" or (self._batch is not None and self._pause is None):\n',
+    ),
+    Mutant(
+        "say goodbye while a hook runs",
+        "kcl_py/tree/pipeline.py",
+        "            if self._running is None:\n                self._say_goodbye()\n",
+        "            self._say_goodbye()\n",
+    ),
+    Mutant(
+        "go on behind unfinished records after a handoff that was called off",
+        "kcl_py/tree/pipeline.py",
+        "        self._begin_after(position)\n        self._tell_progress()\n",
+        "        self._begin_after(self._ledger.delivered)\n        self._tell_progress()\n",
+    ),
+    # handoff
+    Mutant(
+        "hand a shard over before it is drained",
+        "kcl_py/tree/agenda.py",
+        "        if last is not None or self.fault is not None:\n",
+        "        if last is not None or self.fault is not None or row.in_handoff:\n",
+    ),
+    Mutant(
+        "release a shard before it is drained",
+        "kcl_py/tree/agenda.py",
+        "        last = self._last_said(now)\n",
+        "        last = self._last_said(now) or (Drained(None, None, 0) if self.stop is not None else None)\n",
+    ),
+    Mutant(
+        "take a shard before its holder has let go",
+        "kcl_py/leases/receiving.py",
+        "        if not row.in_handoff:\n            return Step.TAKE\n",
+        "        return Step.TAKE\n",
+    ),
+    # resharding
+    Mutant(
+        "children before parents",
+        "kcl_py/leases/lineage.py",
+        "        for parent in row.parents\n        if (parent in rows and not rows[parent].has_ended) or",
+        "        for parent in row.parents[:0]\n        if (parent in rows and not rows[parent].has_ended) or",
+    ),
+    Mutant(
+        "wait for the first of two parents only",
+        "kcl_py/leases/lineage.py",
+        "        for parent in row.parents\n        if (parent in rows and not rows[parent].has_ended) or",
+        "        for parent in row.parents[:1]\n        if (parent in rows and not rows[parent].has_ended) or",
+    ),
+    Mutant(
+        "complete before the last records are handed over",
+        "kcl_py/tree/pipeline.py",
+        "        if self._intake:\n            self._next_batch()\n",
+        "        if self._intake and self._children is None:\n            self._next_batch()\n",
+    ),
+    Mutant(
+        "complete before the children have rows",
+        "kcl_py/tree/lease.py",
+        "        self._request(partial(make_children, self._worker, self._row, self._possession.token, known))\n",
+        "        self._agenda.children = tuple(child.shard_id for child in known)\n        self._go_on()\n",
+    ),
+    Mutant(
+        "make no row for a shard that is closed",
+        "kcl_py/leases/lineage.py",
+        "        is_wanted = is_lost or self._has_old or not shard.closed or _State.DONE in "
+        "states or self._inherits(shard)\n",
+        "        is_wanted = not shard.closed\n",
+    ),
+    Mutant(
+        "make only the first child",
+        "kcl_py/tree/lease_requests.py",
+        "        for child in children:\n            await",
+        "        for child in children[:1]:\n            await",
+    ),
+)

@@ -1,0 +1,104 @@
+"""``make mutants``: apply each deliberate bug of ``mutants.py`` alone, and see that a law notices it.
+
+A bug is caught if the life in good weather goes well and one of the default seeds breaks a law of ``checker.py``.
+Works on a copy; the project's files are not touched.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.sim.checker import LAWS
+from tests.sim.mutants import MUTANTS, Mutant
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 200
+"""How many lives ``make sim`` and the tests live if they are not told."""
+LIMIT_S = 600
+_COPIED, _LINKED = ("actors", "kcl_py"), ("tests", "pyproject.toml")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one bug."""
+
+    mutant: Mutant
+    survives_fair_weather: bool
+    seed: str = ""
+    law: str = ""
+
+    @property
+    def is_caught(self) -> bool:
+        return self.survives_fair_weather and bool(self.law)
+
+
+def main() -> int:
+    """Try all bugs, or those whose names contain an argument."""
+    chosen = [mutant for mutant in MUTANTS if not sys.argv[1:] or any(word in mutant.name for word in sys.argv[1:])]
+    console = Console()
+    table = Table("bug", "caught by", "seed")
+    verdicts: list[Verdict] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool, console.status("trying bugs"):
+        for verdict in pool.map(judge, chosen):
+            verdicts.append(verdict)
+            found = verdict.law if verdict.survives_fair_weather else "fails in good weather"
+            table.add_row(verdict.mutant.name, found or "NOT CAUGHT", verdict.seed)
+            console.log(verdict.mutant.name, "|", found or "NOT CAUGHT", "|", verdict.seed, markup=False)
+    console.print(table)
+    caught = sum(verdict.is_caught for verdict in verdicts)
+    console.print(f"caught {caught} of {len(verdicts)}", highlight=False)
+    return caught != len(verdicts)
+
+
+def judge(mutant: Mutant) -> Verdict:
+    """Try one bug."""
+    with applied(mutant) as root:
+        if _simulate(root, "--fair")[0]:
+            return Verdict(mutant, survives_fair_weather=False)
+        for line, seed in _laws(_simulate(root, "--until-bad", "--seeds", str(SEEDS))[1]):
+            return Verdict(mutant, survives_fair_weather=True, seed=seed, law=line)
+    return Verdict(mutant, survives_fair_weather=True)
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[Path]:
+    """Yield a copy of the project that has the bug."""
+    with TemporaryDirectory(prefix="mutant-") as folder:
+        root = Path(folder)
+        for name in _COPIED:
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in _LINKED:
+            (root / name).symlink_to(ROOT / name)
+        path = root / mutant.path
+        path.write_text(path.read_text().replace(mutant.old, mutant.new))
+        yield root
+
+
+def _simulate(root: Path, *arguments: str) -> tuple[int, list[str]]:
+    command = [sys.executable, "-m", "tests.sim", *arguments]
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    return done.returncode, done.stdout.splitlines()
+
+
+def _laws(output: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names of the broken laws of a life, with its seed."""
+    names = {law.__name__.replace("_", " ") for law in LAWS}
+    seed = next((line.removeprefix("seed ") for line in output if line.startswith("seed ")), "")
+    for line in output:
+        if (name := line.partition(":")[0]) in names:
+            yield name, seed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

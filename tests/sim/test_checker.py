@@ -1,0 +1,82 @@
+"""Each law of the checker notices what breaks it, in a history written by hand."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.sim.checker import END, LAWS, broken
+
+Line = dict[str, Any]
+
+
+def line(t: float, event: str, **fields: Any) -> Line:
+    return {"t": t, "e": event, **fields}
+
+
+def put(n: int, shard: str = "s0", key: str = "k") -> Line:
+    return line(0.0, "put", n=n, key=key, shard=shard, seq=str(100 + n))
+
+
+def batch(t: float, *records: int, w: str = "a", processor: int = 0, shard: str = "s0", epoch: int = 1) -> Line:
+    return line(t, "batch", w=w, processor=processor, shard=shard, epoch=epoch, records=list(records), again=False)
+
+
+def done(t: float, w: str = "a", processor: int = 0) -> list[Line]:
+    return [line(t, "done", w=w, processor=processor), line(t, "returned", w=w, processor=processor, done=True)]
+
+
+def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str | None = "A", token: str = "1") -> Line:
+    named = {"owner": owner, "asked": None, "holder": owner, "token": token, "halted": False}
+    return line(t, "row", w=w, shard=shard, checkpoint=checkpoint, **named)
+
+
+START = [
+    line(0.0, "life", seed=0, failover_s=3.0),
+    line(0.0, "up", w="a", owner="A"),
+    line(0.0, "up", w="b", owner="B"),
+]
+FINISH = [line(90.0, "calm"), line(99.0, "left", tasks=[]), line(99.0, "shard", shard="s0", parents=[])]
+TAKEN = row(1.0, "TRIM_HORIZON")
+READ = [put(0), TAKEN, batch(2.0, 0), *done(3.0)]
+CHILD = line(99.0, "shard", shard="s1", parents=["s0"])
+
+BAD: dict[str, list[Line]] = {
+    "every_record_is_finished": [*READ, put(1)],
+    "nothing_is_passed_over": [put(0, key="j"), put(1), TAKEN, batch(2.0, 1), *done(3.0),
+        batch(4.0, 0, processor=1), *done(5.0, processor=1)],
+    "a_processor_goes_on_where_it_is": [*READ, batch(4.0, 0), *done(5.0)],
+    "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
+        batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
+    "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
+        batch(2.0, 0), batch(2.5, 0, w="b", epoch=2), *done(3.0), *done(3.0, w="b")],
+    "epochs_grow": [*READ, row(3.5, "TRIM_HORIZON", w="b", owner="B", token="2"), batch(4.0, 0, w="b"),
+        *done(5.0, w="b")],
+    "parents_come_first": [put(0), put(1, "s1", key="j"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"), CHILD,
+        batch(2.0, 0), batch(2.5, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
+    "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
+    "only_the_owner_writes_a_checkpoint": [*READ, row(4.0, "100", w="b")],
+    "an_end_is_final": [*READ, row(4.0, END, owner=None), row(5.0, END, w="b", owner="B", token="2")],
+    "a_shard_is_handed_to_who_owns_it": [put(0), row(1.0, "TRIM_HORIZON", w="b", owner="B"), batch(2.0, 0), *done(3.0)],
+    "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a"),
+        line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
+    "nobody_fails": [*READ, line(4.0, "failed", w="a", error="KeyError", text="x")],
+    "all_is_read_in_the_end": [*READ, line(95.0, "stuck", left=1)],
+}  # fmt: skip
+
+
+def judged(lines: list[Line]) -> Iterator[str]:
+    history = sorted([*START, *lines, *FINISH], key=lambda one: one["t"])
+    return (text.partition(":")[0].replace(" ", "_") for text in broken([json.dumps(one) for one in history]))
+
+
+def test_a_good_history_breaks_no_law() -> None:
+    """A record is put, handed over, finished and stored."""
+    assert list(judged([*READ, row(4.0, "100")])) == []
+
+
+@pytest.mark.parametrize("law", [law.__name__ for law in LAWS])
+def test_each_law_notices_what_breaks_it(law: str) -> None:
+    """And no other one does, so that a name is worth something."""
+    assert set(judged(BAD[law])) == {law}

@@ -1,0 +1,99 @@
+"""The simulation itself: its default lives break no law, and a seed is all that it takes to live one again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sim.plan import FAIR, Event, Plan, plan
+from tests.sim.run import Result, live
+from tests.sim.shrink import shrink
+
+ROOT = Path(__file__).parents[2]
+KEPT: dict[int, str] = {}
+"""Seeds beyond the default ones that once found a fault, and which."""
+DIGEST = """
+import sys
+from hashlib import sha256
+from tests.sim.plan import plan
+from tests.sim.run import live
+print(sha256(b"".join(live(plan(int(sys.argv[1])), keeps_log=True).lines)).hexdigest())
+"""
+
+
+def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run what ``make sim`` runs."""
+    return subprocess.run([sys.executable, "-m", "tests.sim", *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.timeout(600)
+def test_default_lives_break_no_law_and_have_met_everything() -> None:
+    """Two hundred lives; a kind of event that none of them had would be a fault of the plans."""
+    done = simulate()
+    assert done.stdout.endswith("all laws hold\n"), done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("seed", sorted(KEPT))
+def test_seeds_that_found_a_fault_break_no_law(seed: int) -> None:
+    """What was mended stays mended."""
+    assert live(plan(seed)).broken == []
+
+
+def test_a_life_in_good_weather_breaks_no_law() -> None:
+    """The happy path, which deliberate bugs must survive."""
+    result = live(FAIR)
+    assert result.broken == []
+    assert result.counts["done"] > 10
+
+
+@pytest.mark.parametrize("seed", [6, 7, 11])
+def test_the_same_seed_gives_the_same_log_byte_for_byte(seed: int) -> None:
+    """In one process, one after the other."""
+    first, second = (live(plan(seed), keeps_log=True).lines for _ in range(2))
+    assert first
+    assert first == second
+
+
+def test_the_log_does_not_depend_on_the_hashes_of_strings() -> None:
+    """In other processes, whose sets of strings have other orders."""
+
+    def digest(hash_seed: str) -> str:
+        command = [sys.executable, "-c", DIGEST, "6"]
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+
+    assert len({digest("1"), digest("2")}) == 1
+
+
+def test_one_seed_is_told_and_its_history_written(tmp_path: Path) -> None:
+    """``make sim SEED=7 LOG=file``; the checker reads the file alone."""
+    log = tmp_path / "life.jsonl"
+    assert simulate("--seed", "7", "--log", str(log)).stdout.endswith("all laws hold\n")
+    checker = ROOT / "tests" / "sim" / "checker.py"
+    judged = subprocess.run([sys.executable, "-I", str(checker), str(log)], capture_output=True, text=True)
+    assert judged.stdout == "all laws hold\n", judged.stderr
+
+
+def test_a_bad_life_is_made_smaller_to_what_it_takes() -> None:
+    """Of all that happens in it only the crash of one worker is left."""
+
+    def lived(candidate: Plan) -> Result:
+        is_bad = any(event.kind == "crash" and event.slot == 1 for event in candidate.events)
+        return Result(candidate.seed, ["some law: broken"] if is_bad else [], {}, [], 0.0, 0.0, 0)
+
+    seed = next(seed for seed in range(1000) if lived(plan(seed)).broken and len(plan(seed).events) > 20)
+    small, result = shrink(plan(seed), lived(plan(seed)), lived)
+    assert [(event.kind, event.slot) for event in small.events] == [("crash", 1)]
+    assert (small.shards, small.weather, result.laws) == (1, (), {"some law"})
+
+
+def test_plans_are_mostly_small_and_sometimes_large() -> None:
+    """One to eight workers, one to sixty-four shards."""
+    plans = [plan(seed) for seed in range(2000)]
+    assert {each.slots for each in plans} == set(range(1, 9))
+    assert {1, 64} <= {each.shards for each in plans} <= set(range(65))
+    assert 0.02 < sum(each.slots > 3 for each in plans) / len(plans) < 0.08
+    assert isinstance(plans[0].events[0], Event)
