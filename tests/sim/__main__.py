@@ -25,6 +25,7 @@ from tests.sim.story import setting, story
 
 SEEDS_A_TASK, TASKS_A_CHILD = 10, 10
 """What a crash leaves behind is never freed, so a process lives a hundred seeds."""
+HAPPY_LAWS = ("every record is finished", "what stops leaves nothing", "all is read in the end", "nobody fails")
 ENOUGH_SEEDS = 200
 """From so many lives on each of these must have happened."""
 MUST_HAPPEN = {
@@ -61,7 +62,7 @@ def main() -> int:
             sys.executable, [sys.executable, "-m", "tests.sim", *sys.argv[1:]], os.environ | {"PYTHONHASHSEED": "0"}
         )
     if arguments.fair:
-        return _report(live(FAIR))
+        return _fair()
     if arguments.until_bad:
         return _first_bad(range(arguments.first, arguments.first + arguments.seeds))
     if arguments.seed is not None:
@@ -96,6 +97,13 @@ def _one(seed: int, log: Path | None) -> int:
 def _report(result: Result) -> int:
     _tell("\n".join(result.broken) or "all laws hold")
     return bool(result.broken)
+
+
+def _fair() -> int:
+    """Live in good weather, and look only at what a test of the happy path would."""
+    result = live(FAIR)
+    result.broken = [text for text in result.broken if text.startswith(HAPPY_LAWS)]
+    return _report(result)
 
 
 def _first_bad(seeds: range) -> int:

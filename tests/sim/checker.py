@@ -336,6 +336,26 @@ def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
             yield f"{shard} still names {row['owner']} or {row['asked']}, who has stopped"
 
 
+def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
+    """In calm, whoever hands a shard over or releases it has stored all that his processor has finished."""
+    if story.has_deleted_rows:
+        return
+    calm_s = next((line["t"] for line in story.of("calm")), NEVER)
+    owners = {line["w"]: line["owner"] for line in story.of("up")}
+    finished: dict[tuple[str, str], int] = defaultdict(int)
+    for batch in story.batches:
+        if batch.done_s < NEVER:
+            reached = story.place[batch.records[-1]] + 1
+            finished[batch.life, batch.shard] = max(reached, finished[batch.life, batch.shard])
+    held: dict[str, dict[str, Any]] = {}
+    for line in story.of("row"):
+        before, shard, life = held.get(line["shard"]), line["shard"], line["w"]
+        held[shard] = line
+        lets_go = before is not None and before["holder"] == owners.get(life) and line["holder"] != owners.get(life)
+        if lets_go and line["t"] >= calm_s and _covered(story, shard, line["checkpoint"]) < finished[life, shard]:
+            yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
+
+
 def nobody_fails(story: Story) -> Iterator[str]:
     """A worker ends by itself only when AWS cannot be reached or when one of its actors was killed."""
     killed = {line["w"] for line in story.of("kill")}
@@ -366,6 +386,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     an_end_is_final,
     a_shard_is_handed_to_who_owns_it,
     what_stops_leaves_nothing,
+    who_lets_go_stores_what_is_finished,
     nobody_fails,
     all_is_read_in_the_end,
 )

@@ -73,10 +73,11 @@ MUTANTS = (
         "        epoch = 1\n",
     ),
     Mutant(
-        "open a shard again that is closed",
+        "never open a shard again whose machinery died",
         "kcl_py/tree/coordinator.py",
         "        holding = self._held.pop(down.name, None)\n",
-        "        holding = self._held.get(down.name)\n",
+        "        held = self._held\n"
+        "        holding = held.pop(down.name, None) if down.error is None else held.get(down.name)\n",
     ),
     # checkpoints
     Mutant(

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
-from rich.table import Table
+from rich.progress import Progress
 
 from tests.sim.checker import LAWS
 from tests.sim.mutants import MUTANTS, Mutant
@@ -45,19 +45,23 @@ class Verdict:
 def main() -> int:
     """Try all bugs, or those whose names contain an argument."""
     chosen = [mutant for mutant in MUTANTS if not sys.argv[1:] or any(word in mutant.name for word in sys.argv[1:])]
-    console = Console()
-    table = Table("bug", "caught by", "seed")
     verdicts: list[Verdict] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool, console.status("trying bugs"):
+    with ThreadPoolExecutor(os.cpu_count()) as pool, Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("bugs", total=len(chosen))
+        _tell("| Bug | Law that notices it | First seed |\n| --- | --- | --- |")
         for verdict in pool.map(judge, chosen):
             verdicts.append(verdict)
-            found = verdict.law if verdict.survives_fair_weather else "fails in good weather"
-            table.add_row(verdict.mutant.name, found or "NOT CAUGHT", verdict.seed)
-            console.log(verdict.mutant.name, "|", found or "NOT CAUGHT", "|", verdict.seed, markup=False)
-    console.print(table)
+            found = verdict.law or ("**none**" if verdict.survives_fair_weather else "**fails in good weather**")
+            _tell(f"| {verdict.mutant.name} | {found} | {verdict.seed} |")
+            progress.advance(task)
     caught = sum(verdict.is_caught for verdict in verdicts)
-    console.print(f"caught {caught} of {len(verdicts)}", highlight=False)
+    _tell(f"\ncaught {caught} of {len(verdicts)}")
     return caught != len(verdicts)
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def judge(mutant: Mutant) -> Verdict:

@@ -61,6 +61,7 @@ BAD: dict[str, list[Line]] = {
     "a_shard_is_handed_to_who_owns_it": [put(0), row(1.0, "TRIM_HORIZON", w="b", owner="B"), batch(2.0, 0), *done(3.0)],
     "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a"),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
+    "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
     "nobody_fails": [*READ, line(4.0, "failed", w="a", error="KeyError", text="x")],
     "all_is_read_in_the_end": [*READ, line(95.0, "stuck", left=1)],
 }  # fmt: skip
