@@ -92,7 +92,7 @@ def _read_records(story: Story) -> None:
 
 
 def _read_batches(story: Story) -> None:
-    open_: dict[tuple[str, int], Batch] = {}
+    open_: dict[int, Batch] = {}
     asleep: dict[str, float] = {}
     for line in story.lines:
         now_s, life = line["t"], line.get("w", "")
@@ -101,22 +101,22 @@ def _read_batches(story: Story) -> None:
                 batch = Batch(
                     life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
                 )
-                open_[life, line["processor"]] = batch
+                open_[line["id"]] = batch
                 story.batches.append(batch)
                 story.by_shard[batch.shard].append(batch)
             case "done":
-                batch = open_[life, line["processor"]]
+                batch = open_[line["id"]]
                 batch.done_s = now_s
                 for record in batch.records:
                     story.done_s.setdefault(record, now_s)
             case "returned":
-                batch = open_.pop((life, line["processor"]))
+                batch = open_.pop(line["id"])
                 batch.ended_s = min(batch.ended_s, now_s)
             case "crash" | "pause" | "freeze":
                 if line["e"] == "freeze":
                     asleep[life] = now_s
-                for (whose, _), batch in open_.items():
-                    if whose == life:  # code that is in the middle of a batch cannot be asked to stop
+                for batch in open_.values():
+                    if batch.life == life:  # code that is in the middle of a batch cannot be asked to stop
                         batch.ended_s = min(batch.ended_s, now_s)
             case "thaw":
                 story.frozen[life].append((asleep.pop(life), now_s))
@@ -147,11 +147,13 @@ def nothing_is_passed_over(story: Story) -> Iterator[str]:
 
 
 def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
-    """Within one processor each batch follows the one before, or is marked as one that comes again."""
+    """Within one processor each batch follows the one before, which has ended, or is marked as one that comes again."""
     reached: dict[tuple[str, int], Batch] = {}
     for batch in story.batches:
         before = reached.get((batch.life, batch.processor))
-        if before is not None and not batch.again:
+        if before is not None and before.ended_s > batch.began_s:
+            yield f"{_name(batch)} begins before {_name(before)} has ended"
+        elif before is not None and not batch.again:
             expected = story.place[before.records[-1]] + 1
             if before.done_s == NEVER:
                 yield f"{_name(batch)} follows {_name(before)}, which was not finished, and is not marked"

@@ -101,14 +101,6 @@ MUTANTS = (
         "str(position) <= str(row.position)):\n",
     ),
     Mutant(
-        "deliver only what is greater as text",
-        "kcl_py/delivery/buffer.py",
-        "    if position is None or records[0].position > position:\n        return records\n   "
-        " return records[bisect_right(",
-        "    if position is not None:\n        return [one for one in records if str(one.position) > str(position)]\n"
-        "    return records[bisect_right(",
-    ),
-    Mutant(
         "a take that resets the checkpoint",
         "kcl_py/leases/rules.py",
         "        set={_COUNTER: row.counter + 1, _OWNER: owner}\n        | (",

@@ -92,6 +92,8 @@ def _simulate(root: Path, *arguments: str) -> tuple[int, list[str]]:
     command = [sys.executable, "-m", "tests.sim", *arguments]
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    if done.stderr:
+        raise RuntimeError(f"cannot try a bug: the simulation itself failed\n{done.stderr}")
     return done.returncode, done.stdout.splitlines()
 
 

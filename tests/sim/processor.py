@@ -43,10 +43,11 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
             await self._work()
 
         async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
-            is_done, records = False, [int(record.data) for record in batch.records]
+            is_done, number, records = False, history.counts["batch"], [int(record.data) for record in batch.records]
             history.note(
                 "batch",
                 w=life,
+                id=number,
                 processor=self.number,
                 shard=batch.shard_id,
                 epoch=self.shard.epoch,
@@ -57,11 +58,11 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
                 await self._work()
                 is_done = True
                 storm.finished.update(records)
-                history.note("done", w=life, processor=self.number)
+                history.note("done", w=life, id=number)
                 if happens(work.saves):
                     await self._save(checkpointer, batch)
             finally:
-                history.note("returned", w=life, processor=self.number, done=is_done)
+                history.note("returned", w=life, id=number, done=is_done)
 
         async def lease_lost(self) -> None:
             self._note("lease_lost")

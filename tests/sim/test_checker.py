@@ -20,11 +20,12 @@ def put(n: int, shard: str = "s0", key: str = "k") -> Line:
 
 
 def batch(t: float, *records: int, w: str = "a", processor: int = 0, shard: str = "s0", epoch: int = 1) -> Line:
-    return line(t, "batch", w=w, processor=processor, shard=shard, epoch=epoch, records=list(records), again=False)
+    more = {"id": processor, "epoch": epoch, "records": list(records), "again": False}
+    return line(t, "batch", w=w, processor=processor, shard=shard, **more)
 
 
 def done(t: float, w: str = "a", processor: int = 0) -> list[Line]:
-    return [line(t, "done", w=w, processor=processor), line(t, "returned", w=w, processor=processor, done=True)]
+    return [line(t, "done", w=w, id=processor), line(t, "returned", w=w, id=processor, done=True)]
 
 
 def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str | None = "A", token: str = "1") -> Line:
@@ -50,7 +51,7 @@ BAD: dict[str, list[Line]] = {
     "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
-        batch(2.0, 0), batch(2.5, 0, w="b", epoch=2), *done(3.0), *done(3.0, w="b")],
+        batch(2.0, 0), batch(2.5, 0, w="b", processor=1, epoch=2), *done(3.0), *done(3.0, w="b", processor=1)],
     "epochs_grow": [*READ, row(3.5, "TRIM_HORIZON", w="b", owner="B", token="2"), batch(4.0, 0, w="b"),
         *done(5.0, w="b")],
     "parents_come_first": [put(0), put(1, "s1", key="j"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"), CHILD,
