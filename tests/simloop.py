@@ -155,11 +155,18 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def _in_order(self, batch: list[Any]) -> list[Any]:
         """Plain callbacks as they came, then tasks by their number, shuffled by the seed."""
-        callbacks = [handle for handle in batch if _task_of(handle) is None]
-        numbered = [(task.number, handle) for handle in batch if (task := _task_of(handle)) is not None]
-        steps = [handle for _, handle in sorted(numbered, key=lambda each: each[0])]
-        self._random.shuffle(steps)
-        return callbacks + steps
+        callbacks: list[Any] = []
+        numbered: list[tuple[int, int, Any]] = []
+        for handle in batch:
+            task = _task_of(handle)
+            if task is None:
+                callbacks.append(handle)
+            else:
+                numbered.append((task.number, len(numbered), handle))
+        if len(numbered) > 1:
+            numbered.sort()
+            self._random.shuffle(numbered)
+        return callbacks + [step[2] for step in numbered]
 
     def _may_run(self, handle: Any) -> bool:
         worker = handle._context.get(WORKER)

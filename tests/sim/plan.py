@@ -85,9 +85,9 @@ def plan(seed: int) -> Plan:
     draw = random.Random(f"plan {seed}")
     is_large = draw.random() < 0.05
     slots = draw.randint(4, 8) if is_large else draw.choice((1, 2, 2, 3))
-    shards = draw.choice((8, 16, 32, 64)) if is_large else draw.randint(1, 6)
-    calm_s = draw.uniform(30, 60)
-    failover_s = draw.choice((3, 3, 5, 10))
+    shards = draw.choice((8, 8, 16, 16, 32, 64)) if is_large else draw.randint(1, 5)
+    calm_s = draw.uniform(50, 80)
+    failover_s = 10 if is_large else draw.choice((3, 5, 10, 10))
     return Plan(
         seed=seed,
         slots=slots,
@@ -138,7 +138,7 @@ def _options(draw: random.Random, failover_s: float) -> dict[str, Any]:
             "batch": {"max_records": draw.choice((3, 10, 1000))},
             "max_ahead": {"records": draw.choice((20, 10_000))},
         },
-        "fetch": {"idle_s": draw.choice((0.5, 1.0)), "budget_bytes": draw.choice((1 << 20, 1 << 28))},
+        "fetch": {"idle_s": draw.choice((0.5, 1.0, 3.0)), "budget_bytes": draw.choice((1 << 20, 1 << 28))},
         "checkpoint": draw.choice(({}, {}, {"interval_s": 2.0}, {"records": 7}, {"mode": "manual"})),
     }
 

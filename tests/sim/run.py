@@ -40,12 +40,7 @@ def live(plan: Plan, *, keeps_log: bool = False) -> Result:
     """Live ``plan`` and judge what happened; with its log, the workers' own events are in the history too."""
     began_s = time.process_time()
     life = _Life(plan, keeps_log)
-    gc.disable()  # a life is short, and its rubbish is cheaper to collect at once
-    try:
-        life.live()
-    finally:
-        gc.enable()
-        gc.collect()
+    life.live()
     lines = life.history.lines
     faults = life.errors + broken(lines)
     return Result(
@@ -60,8 +55,13 @@ def live(plan: Plan, *, keeps_log: bool = False) -> Result:
 
 
 def lives(seeds: Iterable[int]) -> list[Result]:
-    """Live the plans of ``seeds``, one after the other."""
-    return [live(plan(seed)) for seed in seeds]
+    """Live the plans of ``seeds``, one after the other; their rubbish is cheaper to collect at once."""
+    gc.disable()
+    try:
+        return [live(plan(seed)) for seed in seeds]
+    finally:
+        gc.enable()
+        gc.collect()
 
 
 class _Life:

@@ -10,6 +10,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
 from anyio.lowlevel import checkpoint
 from botocore.exceptions import ClientError
 
@@ -123,8 +124,7 @@ class DynamoDBClient:
             response["Error"] = {"Code": refusal.code, "Message": refusal.message}
             response |= _own(refusal.more) if isinstance(refusal, Refusal) else {}
             raise ClientError(response, operation) from refusal  # type: ignore[arg-type]  # a plain dict, as botocore's
-        own: Answer = _own(answer)
-        return own | self._metadata(200)
+        return _own(answer) | self._metadata(200)
 
     def _metadata(self, status: int) -> Answer:
         request_id = f"{next(self._request_ids):032x}"
@@ -139,10 +139,10 @@ class DynamoDBClient:
         }
 
 
-def _own(value: Any, name: str = "") -> Any:
+def _own(answer: Answer) -> Answer:
     """Copy an answer, with times as boto gives them."""
-    if isinstance(value, dict):
-        return {inner: _own(one, inner) for inner, one in value.items()}
-    if isinstance(value, list):
-        return [_own(one) for one in value]
-    return datetime.fromtimestamp(value, UTC) if name == "CreationDateTime" and isinstance(value, float) else value
+    own: Answer = msgspec.msgpack.decode(msgspec.msgpack.encode(answer))
+    for described in ("Table", "TableDescription"):
+        if described in own:
+            own[described]["CreationDateTime"] = datetime.fromtimestamp(own[described]["CreationDateTime"], UTC)
+    return own
