@@ -21,6 +21,8 @@ NEVER = float("inf")
 END = "SHARD_END"
 SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 MOST_TOLD = 5
+REPLY_BYTES = 10 * 1024 * 1024
+"""The most that GetRecords answers. Source: Kinesis API reference."""
 
 
 @dataclass
@@ -358,6 +360,13 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
 
+def memory_is_bounded(story: Story) -> Iterator[str]:
+    """What a worker holds of payloads, and may receive, stays within its budget and one reply."""
+    for line in story.of("held"):
+        if line["used_bytes"] > line["budget_bytes"] + REPLY_BYTES:
+            yield f"{line['w']} used {line['used_bytes']} bytes of {line['budget_bytes']} at {line['t']:.3f}"
+
+
 def nobody_fails(story: Story) -> Iterator[str]:
     """A worker ends by itself only when AWS cannot be reached or when one of its actors was killed."""
     killed = {line["w"] for line in story.of("kill")}
@@ -389,6 +398,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     a_shard_is_handed_to_who_owns_it,
     what_stops_leaves_nothing,
     who_lets_go_stores_what_is_finished,
+    memory_is_bounded,
     nobody_fails,
     all_is_read_in_the_end,
 )

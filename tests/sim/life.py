@@ -51,6 +51,7 @@ class Life:
         self.outcome: Outcome | None = None
         self.stopping_until_s: float | None = None
         self.is_crashed = self.is_paused = False
+        self._most_bytes = 0
         context = copy_context()
         context.run(WORKER.set, name)
         self.task = loop.create_task(self._live(), name=name, context=context)
@@ -85,6 +86,15 @@ class Life:
             self._history.note(
                 "stopped", w=self.name, let_go=self.outcome.has_let_go, unfinished=self.outcome.unfinished
             )
+
+    def note_memory(self) -> None:
+        """Note what of its memory it uses, when that is more than ever."""
+        if self.stream is not None:
+            used_bytes = self.stream._worker.budget._used_bytes
+            if used_bytes > self._most_bytes:
+                self._most_bytes = used_bytes
+                most_bytes = self._config.fetch.budget_bytes
+                self._history.note("held", w=self.name, used_bytes=used_bytes, budget_bytes=most_bytes)
 
     # --- what can happen to it ---------------------------------------------------------------------------------
 

@@ -157,6 +157,12 @@ MUTANTS = (
         "        self._account.give_back(size_bytes)\n        self._producer.tell(Room(records, size_bytes))\n",
         "        self._account.give_back(size_bytes)\n",
     ),
+    Mutant(
+        "read whatever memory is left",
+        "kcl_py/delivery/budget.py",
+        "            return hungry if self._used_bytes < self._total_bytes else None\n",
+        "            return hungry\n",
+    ),
     # delivery
     Mutant(
         "hand over while a batch is in hand",

@@ -63,6 +63,7 @@ BAD: dict[str, list[Line]] = {
     "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a"),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
     "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
+    "memory_is_bounded": [*READ, line(4.0, "held", w="a", used_bytes=30_000_000, budget_bytes=1_000_000)],
     "nobody_fails": [*READ, line(4.0, "failed", w="a", error="KeyError", text="x")],
     "all_is_read_in_the_end": [*READ, line(95.0, "stuck", left=1)],
 }  # fmt: skip

@@ -62,6 +62,7 @@ class World:
         self.put, self._lives = 0, count(1)
         self._slots: dict[int, Life] = {}
         self.lives: list[Life] = []
+        self._by_name: dict[str, Life] = {}
         self._faults: list[Faults] = []
         self._done: Counter[str] = Counter()
         self._steps_left: dict[str, int] = {}
@@ -203,7 +204,7 @@ class World:
             processor=processor(name, self.plan.work, self._storm, self.history, self._drawn(f"work {number}")),
             history=self.history,
         )
-        self._slots[slot] = life
+        self._slots[slot] = self._by_name[name] = life
         self.lives.append(life)
 
     def _config(self, worker_id: str) -> Config:
@@ -211,15 +212,20 @@ class World:
         return Config(app=APP, stream=STREAM, processor="tests:Noting", **options)
 
     def _noted(self, life: str, service: str) -> Callable[[str, Any], Any]:
-        """Answer as the service does, and note what becomes of rows of the lease table."""
+        """Answer as the service does, and note what the worker holds, and what becomes of rows of the lease table."""
         answer, rows = self._answers[service], self.rows
 
-        def answered(operation: str, params: Any) -> Any:
+        def written(operation: str, params: Any) -> Any:
             reply = answer(operation, params)
             rows.follow(life, operation, params, reply)
             return reply
 
-        return answered if service == "dynamodb" else answer
+        def read(operation: str, params: Any) -> Any:
+            if operation == "GetRecords":
+                self._by_name[life].note_memory()
+            return answer(operation, params)
+
+        return written if service == "dynamodb" else read
 
     def _late(self, draw: random.Random) -> Callable[[], float]:
         def late() -> float:
