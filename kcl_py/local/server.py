@@ -8,16 +8,20 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import formatdate
 from itertools import count
+from random import Random
 
 import msgspec
 from aiohttp import web
 
 from actors.clock import Clock
 from kcl_py.local import eventstream
-from kcl_py.local import requests as ask
-from kcl_py.local.dynamodb import Handler, HttpRequest
+from kcl_py.local.dynamodb import Handler, HttpReply, HttpRequest
 from kcl_py.local.errors import ModelError
+from kcl_py.local.faults import connection
+from kcl_py.local.faults.faults import Faults
+from kcl_py.local.faults.wire import Answer, Ask, Ending, Outcome, Reply, Wire, refused_json
 from kcl_py.local.model import Kinesis
+from kcl_py.local.requests import decode
 from kcl_py.local.subscription import POLL_S, Subscription
 
 HOST = "127.0.0.1"
@@ -27,6 +31,7 @@ JSON = "application/x-amz-json-1.1"
 BODY_BYTES = 32 * 1024 * 1024
 """The largest request body: PutRecords' 10 MiB in base64, and room."""
 _GRACE_S = 1.0
+_SERVICES = {KINESIS: "kinesis", DYNAMODB: "dynamodb"}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -39,12 +44,20 @@ class Server:
         dynamodb: whatever answers DynamoDB's requests.
         clock: the service's clock, for the Date header and the pauses.
         latency: returns how long an operation of Kinesis takes, in seconds; none takes any time without it.
+        faults: what goes wrong; nothing without them.
     """
 
     def __init__(
-        self, kinesis: Kinesis, dynamodb: Handler, *, clock: Clock, latency: Callable[[str], float] | None = None
+        self,
+        kinesis: Kinesis,
+        dynamodb: Handler,
+        *,
+        clock: Clock,
+        latency: Callable[[str], float] | None = None,
+        faults: Faults | None = None,
     ) -> None:
         self._kinesis, self._dynamodb, self._clock, self._latency = kinesis, dynamodb, clock, latency
+        self._wire = Wire(faults or Faults(random=Random(0)), clock=clock)
         self._request_ids = count(1)
         self._is_stopping = False
 
@@ -61,35 +74,62 @@ class Server:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET" and request.path == "/health":
-            return self._reply(200, b'{"status":"ok"}', {"Content-Type": "application/json"})
+            return self._reply(200, {"Content-Type": "application/json"}, b'{"status":"ok"}')
         if request.method != "POST" or request.path != "/":
             return self._refuse(404, f"cannot serve {request.method} {request.path}: expected POST / or GET /health")
-        service, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
-        if service == KINESIS:
-            return await self._answer(operation, request)
-        if service == DYNAMODB:
-            return await self._forward(request)
-        return self._refuse(400, f"cannot serve X-Amz-Target {service!r}: expected {KINESIS} or {DYNAMODB}")
-
-    async def _answer(self, operation: str, request: web.Request) -> web.StreamResponse:
-        if request.content_type != JSON:
+        target, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
+        if target not in _SERVICES:
+            return self._refuse(400, f"cannot serve X-Amz-Target {target!r}: expected {KINESIS} or {DYNAMODB}")
+        if target == KINESIS and request.content_type != JSON:
             return self._refuse(
                 400, f"cannot read {request.content_type!r}: expected {JSON}; switch CBOR off (AWS_CBOR_DISABLE=1)"
             )
-        body = await request.read()
-        if self._latency is not None:
-            await self._clock.sleep(self._latency(operation))
-        try:
-            answer = self._kinesis.answer(ask.decode(operation, body))
-        except ModelError as refusal:
-            return self._reply(refusal.status, _encode({"__type": refusal.code, "message": refusal.message}))
-        events = answer.get("EventStream")
-        if isinstance(events, Subscription):
-            return await self._push(events, request)
-        return self._reply(200, _encode(answer) if answer else b"")
+        ask = Ask(_SERVICES[target], operation, await request.read())
+        answer = self._kinesis_answer(operation) if target == KINESIS else self._dynamodb_answer(request)
+        return await self._end(request, await self._wire.outcome(ask, answer))
 
-    async def _push(self, subscription: Subscription, request: web.Request) -> web.StreamResponse:
-        """Send events until the subscription ends, the caller leaves or the server stops."""
+    def _kinesis_answer(self, operation: str) -> Answer:
+        async def answer(body: bytes) -> Reply:
+            if self._latency is not None:
+                await self._clock.sleep(self._latency(operation))
+            try:
+                found = self._kinesis.answer(decode(operation, body))
+            except ModelError as refusal:
+                return refused_json(refusal)
+            events = found.get("EventStream")
+            return events if isinstance(events, Subscription) else (200, {}, _encode(found) if found else b"")
+
+        return answer
+
+    def _dynamodb_answer(self, request: web.Request) -> Answer:
+        async def answer(body: bytes) -> Reply:
+            try:
+                return await self._dynamodb(HttpRequest(request.method, request.path, request.headers, body))
+            except ImportError as error:
+                return _unknown(500, f"cannot serve DynamoDB: {error}; pip install 'kcl-py[local]'")
+
+        return answer
+
+    async def _end(self, request: web.Request, outcome: Outcome) -> web.StreamResponse:
+        """Let the caller see what became of the request."""
+        match outcome:
+            case Outcome(ending, Subscription() as events):
+                return await self._push(events, request, is_cut=ending is Ending.CUT)
+            case Outcome(Ending.WHOLE, (status, headers, body)):
+                return self._reply(status, headers, body)
+            case Outcome(Ending.CUT, (status, headers, body)):
+                return await connection.cut(request, status, self._headers(headers), body)
+            case Outcome(Ending.RESET):
+                return connection.reset(request)
+            case Outcome(Ending.NEVER):
+                while request.transport is not None and not self._is_stopping:
+                    await self._clock.sleep(POLL_S)
+        return connection.close(request)
+
+    async def _push(
+        self, subscription: Subscription, request: web.Request, *, is_cut: bool = False
+    ) -> web.StreamResponse:
+        """Send events until the subscription ends, the caller leaves or the server stops; only one if cut."""
         response = web.StreamResponse(headers=self._headers({"Content-Type": eventstream.CONTENT_TYPE}))
         try:
             await response.prepare(request)
@@ -100,24 +140,19 @@ class Server:
                     await self._clock.sleep(POLL_S)
                 else:
                     await response.write(message)
+                    if is_cut:
+                        connection.close(request)
+                        return response
             await response.write_eof()
         except ConnectionError:
             pass  # whoever subscribed has left, which is their right; there is nobody to tell
         return response
 
-    async def _forward(self, request: web.Request) -> web.Response:
-        sent = HttpRequest(request.method, request.path, request.headers, await request.read())
-        try:
-            status, headers, body = await self._dynamodb(sent)
-        except ImportError as error:
-            return self._refuse(500, f"cannot serve DynamoDB: {error}; pip install 'kcl-py[local]'")
-        return self._reply(status, body, headers)
-
     def _refuse(self, status: int, message: str) -> web.Response:
-        return self._reply(status, _encode({"__type": "UnknownOperationException", "message": message}))
+        return self._reply(*_unknown(status, message))
 
-    def _reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> web.Response:
-        return web.Response(status=status, body=body, headers=self._headers(headers or {}))
+    def _reply(self, status: int, headers: Mapping[str, str], body: bytes) -> web.Response:
+        return web.Response(status=status, body=body, headers=self._headers(headers))
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         common = {
@@ -125,6 +160,10 @@ class Server:
             "x-amzn-RequestId": f"00000000-0000-0000-0000-{next(self._request_ids):012x}",
         }
         return common | dict(headers) | {"Date": formatdate(self._clock.time(), usegmt=True)}
+
+
+def _unknown(status: int, message: str) -> HttpReply:
+    return refused_json(ModelError("UnknownOperationException", message, status))
 
 
 def _next_message(subscription: Subscription, now_s: float) -> bytes | None:

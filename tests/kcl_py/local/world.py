@@ -21,8 +21,10 @@ DELAY_S = 0.05
 class World:
     """One stream ``s``, ACTIVE, with ``shards`` shards."""
 
-    def __init__(self, shards: int = 1, *, delay_s: float = DELAY_S, **more: Any) -> None:
-        self.clock = PromptClock()
+    def __init__(
+        self, shards: int = 1, *, delay_s: float = DELAY_S, clock: PromptClock | None = None, **more: Any
+    ) -> None:
+        self.clock = clock or PromptClock()
         self.model = Kinesis(self.clock, delay_s=delay_s, **more)
         self.model.add_stream("s", shards)
 

@@ -9,15 +9,23 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
+import aioboto3
+import anyio
+from aiobotocore.config import AioConfig
+
 from kcl_py.aws import request
 from kcl_py.errors import RequestError
 from kcl_py.local.client import KinesisClient
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.dynamodb import LocalDynamoDB
 from kcl_py.local.faults.client import FaultyClient
 from kcl_py.local.faults.fault import Fault
 from kcl_py.local.faults.faults import Faults
+from kcl_py.local.server import Server, serve
+from kcl_py.local.subscription import POLL_S
+from tests.clocks import PromptClock
 from tests.kcl_py.local.world import World
 
 DEADLINE_S, SHORT_S = 20.0, 0.1
@@ -66,8 +74,32 @@ async def in_memory(*faults: Fault) -> AsyncIterator[Site]:
         yield Site(drawn, world, tables, clients)
 
 
+class ServedClock(PromptClock):
+    """Long pauses take no time; the short ones between a server's looks are real, so that it does not spin."""
+
+    async def sleep(self, delay_s: float) -> None:
+        await (anyio.sleep(delay_s / 10) if delay_s <= POLL_S else super().sleep(delay_s))
+
+
+@asynccontextmanager
+async def over_http(*faults: Fault) -> AsyncIterator[Site]:
+    """Yield aioboto3's clients, which repeat nothing, of a server in which faults happen."""
+    world, drawn = World(clock=ServedClock()), Faults(faults, random=Random(3))
+    tables = DynamoDB(Behaviour(world.clock))
+    tables.call("CreateTable", dict(TABLE))
+    server = Server(world.model, LocalDynamoDB(tables), clock=world.clock, faults=drawn)
+    session = aioboto3.Session(aws_access_key_id="any", aws_secret_access_key="any", region_name="us-east-1")
+    once = AioConfig(retries={"total_max_attempts": 1})
+    async with (
+        serve(server) as url,
+        session.client("kinesis", endpoint_url=url, config=once) as kinesis,
+        session.client("dynamodb", endpoint_url=url, config=once) as dynamodb,
+    ):
+        yield Site(drawn, world, tables, {"kinesis": kinesis, "dynamodb": dynamodb})
+
+
 Place: TypeAlias = Callable[..., AbstractAsyncContextManager[Site]]
-PLACES: tuple[Place, ...] = (in_memory,)
+PLACES: tuple[Place, ...] = (in_memory, over_http)
 
 
 async def failure(site: Site, operation: str, params: dict[str, Any], *, deadline_s: float = DEADLINE_S) -> str:

@@ -198,6 +198,8 @@ async def test_a_subscription_breaks_in_the_middle(place: Place, kind: Kind) -> 
         with pytest.raises(Exception, match="Response payload is not completed") as caught:
             await anext(iterator)
         assert type(caught.value).__name__ == "ClientPayloadError"
+        if hasattr(events, "close"):
+            events.close()
 
 
 @everywhere
