@@ -120,6 +120,7 @@ async def _run(
     from kcl_py.local.errors import ModelError
     from kcl_py.local.latency import Latency
     from kcl_py.local.model import Kinesis
+    from kcl_py.local.s3 import MotoS3
     from kcl_py.local.server import Server, serve
 
     clock = SystemClock()
@@ -128,7 +129,8 @@ async def _run(
     dynamodb = DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
     latency = Latency(Random()) if is_realistic else None
     faults = None if bad_day is None else bad_day.faults
-    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, latency=latency, faults=faults)
+    s3 = MotoS3()
+    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, s3=s3, latency=latency, faults=faults)
     try:
         if disk is not None:
             kinesis.adopt(_loaded(disk))
@@ -146,6 +148,8 @@ async def _run(
         raise ConfigError(
             f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one"
         ) from error
+    finally:
+        s3.close()
 
 
 def _say(*texts: str) -> None:

@@ -1,4 +1,4 @@
-"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol, and DynamoDB by a handler beside it.
+"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol, DynamoDB and S3 by handlers beside it.
 
 It listens on 127.0.0.1 only and looks at no signature. Its Date header is the model's clock, not the machine's.
 Needs aiohttp and asyncio.
@@ -15,21 +15,24 @@ from aiohttp import web
 
 from actors.clock import Clock
 from kcl_py.local import eventstream
-from kcl_py.local.dynamodb import Handler, HttpReply, HttpRequest
 from kcl_py.local.errors import ModelError
 from kcl_py.local.faults import connection
 from kcl_py.local.faults.faults import Faults
-from kcl_py.local.faults.wire import Answer, Ask, Ending, Outcome, Reply, Wire, refused_json
+from kcl_py.local.faults.wire import Answer, Ask, Ending, Outcome, Reply, Wire
+from kcl_py.local.http import Handler, HttpReply, HttpRequest
 from kcl_py.local.model import Kinesis
+from kcl_py.local.replies import refused_json
 from kcl_py.local.requests import decode
+from kcl_py.local.s3 import is_s3
+from kcl_py.local.s3_operations import operation_of
 from kcl_py.local.subscription import POLL_S, Subscription
 
 HOST = "127.0.0.1"
 KINESIS = "Kinesis_20131202"
 DYNAMODB = "DynamoDB_20120810"
 JSON = "application/x-amz-json-1.1"
-BODY_BYTES = 32 * 1024 * 1024
-"""The largest request body: PutRecords' 10 MiB in base64, and room."""
+BODY_BYTES = 64 * 1024 * 1024
+"""The largest request body: an object or a part of one in S3; PutRecords' 10 MiB in base64 are well below."""
 _GRACE_S = 1.0
 _SERVICES = {KINESIS: "kinesis", DYNAMODB: "dynamodb"}
 
@@ -42,6 +45,7 @@ class Server:
     Args:
         kinesis: the model.
         dynamodb: whatever answers DynamoDB's requests.
+        s3: whatever answers S3's; without it they are refused.
         clock: the service's clock, for the Date header and the pauses.
         latency: returns how long an operation of Kinesis takes, in seconds; none takes any time without it.
         faults: what goes wrong; nothing without them.
@@ -53,10 +57,12 @@ class Server:
         dynamodb: Handler,
         *,
         clock: Clock,
+        s3: Handler | None = None,
         latency: Callable[[str], float] | None = None,
         faults: Faults | None = None,
     ) -> None:
-        self._kinesis, self._dynamodb, self._clock, self._latency = kinesis, dynamodb, clock, latency
+        self._kinesis, self._dynamodb, self._s3 = kinesis, dynamodb, s3
+        self._clock, self._latency = clock, latency
         self._wire = Wire(faults or Faults(random=Random(0)), clock=clock)
         self._request_ids = count(1)
         self._is_stopping = False
@@ -75,17 +81,24 @@ class Server:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET" and request.path == "/health":
             return self._reply(200, {"Content-Type": "application/json"}, b'{"status":"ok"}')
-        if request.method != "POST" or request.path != "/":
-            return self._refuse(404, f"cannot serve {request.method} {request.path}: expected POST / or GET /health")
         target, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
+        path, _, query = request.raw_path.partition("?")
+        if self._s3 is not None and not target and is_s3(path, query, request.headers):
+            operation = operation_of(request.method, path, query, {name.lower() for name in request.headers})
+            return await self._serve("s3", operation, request, _answer_of(self._s3, request))
+        if request.method != "POST" or path != "/":
+            return self._refuse(404, f"cannot serve {request.method} {path}: expected POST / or GET /health")
         if target not in _SERVICES:
             return self._refuse(400, f"cannot serve X-Amz-Target {target!r}: expected {KINESIS} or {DYNAMODB}")
         if target == KINESIS and request.content_type != JSON:
             return self._refuse(
                 400, f"cannot read {request.content_type!r}: expected {JSON}; switch CBOR off (AWS_CBOR_DISABLE=1)"
             )
-        ask = Ask(_SERVICES[target], operation, await request.read())
-        answer = self._kinesis_answer(operation) if target == KINESIS else self._dynamodb_answer(request)
+        answer = self._kinesis_answer(operation) if target == KINESIS else _answer_of(self._dynamodb, request)
+        return await self._serve(_SERVICES[target], operation, request, answer)
+
+    async def _serve(self, service: str, operation: str, request: web.Request, answer: Answer) -> web.StreamResponse:
+        ask = Ask(service, operation, await request.read())
         return await self._end(request, await self._wire.outcome(ask, answer))
 
     def _kinesis_answer(self, operation: str) -> Answer:
@@ -98,15 +111,6 @@ class Server:
                 return refused_json(refusal)
             events = found.get("EventStream")
             return events if isinstance(events, Subscription) else (200, {}, _encode(found) if found else b"")
-
-        return answer
-
-    def _dynamodb_answer(self, request: web.Request) -> Answer:
-        async def answer(body: bytes) -> Reply:
-            try:
-                return await self._dynamodb(HttpRequest(request.method, request.path, request.headers, body))
-            except ImportError as error:
-                return _unknown(500, f"cannot serve DynamoDB: {error}; pip install 'kcl-py[local]'")
 
         return answer
 
@@ -155,11 +159,20 @@ class Server:
         return web.Response(status=status, body=body, headers=self._headers(headers))
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        common = {
-            "Content-Type": JSON,
-            "x-amzn-RequestId": f"00000000-0000-0000-0000-{next(self._request_ids):012x}",
-        }
-        return common | dict(headers) | {"Date": formatdate(self._clock.time(), usegmt=True)}
+        """Return headers with what every reply has; a name in either case is the same name."""
+        common = {"Content-Type": JSON, "x-amzn-RequestId": f"00000000-0000-0000-0000-{next(self._request_ids):012x}"}
+        given = {name.lower() for name in headers}
+        missing = {name: value for name, value in common.items() if name.lower() not in given}
+        return missing | dict(headers) | {"Date": formatdate(self._clock.time(), usegmt=True)}
+
+
+def _answer_of(handler: Handler, request: web.Request) -> Answer:
+    path, _, query = request.raw_path.partition("?")
+
+    async def answer(body: bytes) -> Reply:
+        return await handler(HttpRequest(request.method, path, query, request.headers, body))
+
+    return answer
 
 
 def _unknown(status: int, message: str) -> HttpReply:
@@ -177,7 +190,7 @@ def _next_message(subscription: Subscription, now_s: float) -> bytes | None:
 @asynccontextmanager
 async def serve(server: Server, *, port: int = 0) -> AsyncIterator[str]:
     """Serve until the block ends; yields the URL. Port 0 is any free one. Raises OSError if the port is taken."""
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, auto_decompress=False)
     await runner.setup()
     try:
         await web.TCPSite(runner, HOST, port).start()

@@ -8,19 +8,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeAlias
-from xml.sax.saxutils import escape
 
 import msgspec
 
 from actors.clock import Clock
-from kcl_py.local.dynamodb import HttpReply
-from kcl_py.local.errors import ModelError
 from kcl_py.local.faults.fault import Fault, Kind
 from kcl_py.local.faults.faults import Faults
 from kcl_py.local.faults.operations import SUBSCRIBE, is_consistent, names
 from kcl_py.local.faults.partial import part_of
 from kcl_py.local.faults.past import Past
 from kcl_py.local.faults.refusal import refusal
+from kcl_py.local.http import HttpReply
+from kcl_py.local.replies import refused_json, refused_s3
 from kcl_py.local.requests import UNREADABLE
 from kcl_py.local.subscription import Subscription
 
@@ -131,18 +130,6 @@ class Wire:
 def _refused(fault: Fault, ask: Ask) -> HttpReply:
     error = refusal(fault, ask.service, ask.operation)
     return refused_s3(error) if ask.service == "s3" else refused_json(error)
-
-
-def refused_json(error: ModelError) -> HttpReply:
-    """Return a refusal of Kinesis or DynamoDB."""
-    return error.status, {}, _encode({"__type": error.code, "message": error.message})
-
-
-def refused_s3(error: ModelError) -> HttpReply:
-    """Return a refusal of S3."""
-    code, message = escape(error.code), escape(error.message)
-    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
-    return error.status, {"Content-Type": "application/xml"}, body.encode()
 
 
 def _is_consistent(body: bytes) -> bool:
