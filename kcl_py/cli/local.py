@@ -1,7 +1,7 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
 The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
-With a folder for its data, streams outlive the process; DynamoDB's tables do not.
+With a folder for its data, streams outlive the process; DynamoDB's tables and S3's objects do not.
 """
 
 import re
@@ -44,7 +44,7 @@ def local_command(
     data: Path | None = None,
     faults: Path | None = None,
 ) -> None:
-    """Run a local AWS (Kinesis and DynamoDB on one port of 127.0.0.1) until a signal ends it.
+    """Run a local AWS (Kinesis, DynamoDB and S3 on one port of 127.0.0.1) until a signal ends it.
 
     Args:
         port: 0 is any free one.
@@ -169,13 +169,14 @@ def _how_to(url: str, streams: dict[str, int]) -> str:
     held = ", ".join(f"{stream} ({shards})" for stream, shards in streams.items()) or "none yet"
     create = "" if streams else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
     return f"""
-Kinesis and DynamoDB, account 000000000000, any credentials. Streams (shards): {held}.
+Kinesis, DynamoDB and S3, account 000000000000, any credentials. Streams (shards): {held}.
 Ctrl-C ends it.
 
 For a shell:
   export AWS_ENDPOINT_URL={url} AWS_DEFAULT_REGION=us-east-1
   export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
 {create}  aws kinesis put-record --stream-name {name} --partition-key a --data aGVsbG8=
+  aws s3 mb s3://{name.lower()}-bucket
 
 For a worker's YAML (with the two access key variables above):
   stream: {name}
