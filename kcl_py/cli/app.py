@@ -97,8 +97,9 @@ def local(
     stream: Annotated[list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create this stream.")] = None,
     realistic: Annotated[bool, typer.Option("--realistic", help="Limit rates and take time, as AWS does.")] = False,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the streams in this folder.")] = None,
+    faults: Annotated[Path | None, typer.Option(metavar="FILE", help="Let things go wrong by these rules.")] = None,
 ) -> None:
-    """Serve Kinesis and DynamoDB on this machine."""
+    """Serve Kinesis, DynamoDB and S3 on this machine."""
     from kcl_py.cli.local import local_command
 
-    local_command(port, stream or [], is_realistic=realistic, data=data)
+    local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)

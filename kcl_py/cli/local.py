@@ -1,7 +1,7 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
 The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
-With a folder for its data, streams outlive the process; DynamoDB's tables do not.
+With a folder for its data, streams outlive the process; DynamoDB's tables and S3's objects do not.
 """
 
 import re
@@ -20,6 +20,7 @@ from actors.clock import SystemClock
 from kcl_py.errors import ConfigError
 
 if TYPE_CHECKING:
+    from kcl_py.cli.bad_day import BadDay
     from kcl_py.local.disk import Disk
     from kcl_py.local.stream import Stream
 
@@ -35,14 +36,22 @@ _CHANGE_S, _REALISTIC_CHANGE_S = 0.05, 5.0
 """How long creating, splitting and the like take."""
 
 
-def local_command(port: int, streams: Sequence[str], *, is_realistic: bool = False, data: Path | None = None) -> None:
-    """Run a local AWS (Kinesis and DynamoDB on one port of 127.0.0.1) until a signal ends it.
+def local_command(
+    port: int,
+    streams: Sequence[str],
+    *,
+    is_realistic: bool = False,
+    data: Path | None = None,
+    faults: Path | None = None,
+) -> None:
+    """Run a local AWS (Kinesis, DynamoDB and S3 on one port of 127.0.0.1) until a signal ends it.
 
     Args:
         port: 0 is any free one.
         streams: those to begin with, each as ``NAME:SHARDS``; one that ``data`` has already stays as it is.
         is_realistic: whether rates are limited and answers and changes take their time.
         data: the folder that keeps the streams; without one they are in memory.
+        faults: the file that says what goes wrong; nothing does without one.
 
     Raises:
         ConfigError: it cannot be served.
@@ -51,8 +60,9 @@ def local_command(port: int, streams: Sequence[str], *, is_realistic: bool = Fal
     if not 0 <= port <= MAX_PORT:
         raise ConfigError(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
     shards_by_stream = _shards_by_stream(streams)
+    bad_day = _bad_day(faults)
     with _disk(data) as disk:
-        anyio.run(_run, port, shards_by_stream, is_realistic, disk)
+        anyio.run(_run, port, shards_by_stream, is_realistic, disk, bad_day)
 
 
 def _check_extra() -> None:
@@ -71,6 +81,14 @@ def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:
             raise ConfigError(f"cannot create stream {found[1]!r} twice: give each --stream once")
         streams[found[1]] = int(found[2])
     return streams
+
+
+def _bad_day(file: Path | None) -> "BadDay | None":
+    if file is None:
+        return None
+    from kcl_py.cli.bad_day import BadDay
+
+    return BadDay(file)
 
 
 @contextmanager
@@ -93,13 +111,16 @@ def _disk(folder: Path | None) -> "Iterator[Disk | None]":
         disk.close()
 
 
-async def _run(port: int, streams: dict[str, int], is_realistic: bool, disk: "Disk | None") -> None:
+async def _run(
+    port: int, streams: dict[str, int], is_realistic: bool, disk: "Disk | None", bad_day: "BadDay | None"
+) -> None:
     from kcl_py.local.dynamo.behaviour import Behaviour
     from kcl_py.local.dynamo.model import DynamoDB
     from kcl_py.local.dynamodb import LocalDynamoDB
     from kcl_py.local.errors import ModelError
     from kcl_py.local.latency import Latency
     from kcl_py.local.model import Kinesis
+    from kcl_py.local.s3 import MotoS3
     from kcl_py.local.server import Server, serve
 
     clock = SystemClock()
@@ -107,7 +128,9 @@ async def _run(port: int, streams: dict[str, int], is_realistic: bool, disk: "Di
     kinesis = Kinesis(clock, region=REGION, delay_s=delay_s, limit_rates=is_realistic, archive=disk)
     dynamodb = DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
     latency = Latency(Random()) if is_realistic else None
-    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, latency=latency)
+    faults = None if bad_day is None else bad_day.faults
+    s3 = MotoS3()
+    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, s3=s3, latency=latency, faults=faults)
     try:
         if disk is not None:
             kinesis.adopt(_loaded(disk))
@@ -116,15 +139,22 @@ async def _run(port: int, streams: dict[str, int], is_realistic: bool, disk: "Di
                 kinesis.add_stream(name, shards)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with serve(server, port=port) as url:
-                sys.stdout.write(f"ready {url}\n{_how_to(url, streams)}")
-                sys.stdout.flush()
+                _say(f"ready {url}\n{_how_to(url, streams)}", bad_day.announced() if bad_day else "")
                 await anext(signals)
+        _say(bad_day.told() if bad_day else "")
     except ModelError as refusal:
         raise ConfigError(f"cannot create the streams: {refusal.message}") from refusal
     except OSError as error:
         raise ConfigError(
             f"cannot listen on 127.0.0.1:{port}: {error.strerror}; choose another --port, or 0 for any free one"
         ) from error
+    finally:
+        s3.close()
+
+
+def _say(*texts: str) -> None:
+    sys.stdout.write("\n".join(filter(None, texts)))
+    sys.stdout.flush()
 
 
 def _loaded(disk: "Disk") -> "list[Stream]":
@@ -139,13 +169,14 @@ def _how_to(url: str, streams: dict[str, int]) -> str:
     held = ", ".join(f"{stream} ({shards})" for stream, shards in streams.items()) or "none yet"
     create = "" if streams else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
     return f"""
-Kinesis and DynamoDB, account 000000000000, any credentials. Streams (shards): {held}.
+Kinesis, DynamoDB and S3, account 000000000000, any credentials. Streams (shards): {held}.
 Ctrl-C ends it.
 
 For a shell:
   export AWS_ENDPOINT_URL={url} AWS_DEFAULT_REGION=us-east-1
   export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
 {create}  aws kinesis put-record --stream-name {name} --partition-key a --data aGVsbG8=
+  aws s3 mb s3://{name.lower()}-bucket
 
 For a worker's YAML (with the two access key variables above):
   stream: {name}

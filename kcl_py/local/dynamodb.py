@@ -3,36 +3,17 @@
 So another DynamoDB can take the model's place.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
-
 import msgspec
 
 from kcl_py.local.dynamo.errors import Refusal
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.local.errors import ModelError
+from kcl_py.local.http import HttpReply, HttpRequest
 
 JSON = "application/x-amz-json-1.0"
 """Source: DynamoDB's protocol in botocore's model."""
 
 _encode = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A request as it arrived; ``body`` is whole, so ``headers`` may no longer be true about its encoding."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
-HttpReply: TypeAlias = tuple[int, Mapping[str, str], bytes]
-"""Status, headers, body."""
-Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpReply]]
-"""What a server needs of a DynamoDB."""
 
 
 class LocalDynamoDB:

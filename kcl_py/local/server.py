@@ -1,4 +1,4 @@
-"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol, and DynamoDB by a handler beside it.
+"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol, DynamoDB and S3 by handlers beside it.
 
 It listens on 127.0.0.1 only and looks at no signature. Its Date header is the model's clock, not the machine's.
 Needs aiohttp and asyncio.
@@ -8,25 +8,33 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import formatdate
 from itertools import count
+from random import Random
 
 import msgspec
 from aiohttp import web
 
 from actors.clock import Clock
 from kcl_py.local import eventstream
-from kcl_py.local import requests as ask
-from kcl_py.local.dynamodb import Handler, HttpRequest
 from kcl_py.local.errors import ModelError
+from kcl_py.local.faults import connection
+from kcl_py.local.faults.faults import Faults
+from kcl_py.local.faults.wire import Answer, Ask, Ending, Outcome, Reply, Wire
+from kcl_py.local.http import Handler, HttpReply, HttpRequest
 from kcl_py.local.model import Kinesis
+from kcl_py.local.replies import refused_json
+from kcl_py.local.requests import decode
+from kcl_py.local.s3 import is_s3
+from kcl_py.local.s3_operations import operation_of
 from kcl_py.local.subscription import POLL_S, Subscription
 
 HOST = "127.0.0.1"
 KINESIS = "Kinesis_20131202"
 DYNAMODB = "DynamoDB_20120810"
 JSON = "application/x-amz-json-1.1"
-BODY_BYTES = 32 * 1024 * 1024
-"""The largest request body: PutRecords' 10 MiB in base64, and room."""
+BODY_BYTES = 64 * 1024 * 1024
+"""The largest request body: an object or a part of one in S3; PutRecords' 10 MiB in base64 are well below."""
 _GRACE_S = 1.0
+_SERVICES = {KINESIS: "kinesis", DYNAMODB: "dynamodb"}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -37,14 +45,25 @@ class Server:
     Args:
         kinesis: the model.
         dynamodb: whatever answers DynamoDB's requests.
+        s3: whatever answers S3's; without it they are refused.
         clock: the service's clock, for the Date header and the pauses.
         latency: returns how long an operation of Kinesis takes, in seconds; none takes any time without it.
+        faults: what goes wrong; nothing without them.
     """
 
     def __init__(
-        self, kinesis: Kinesis, dynamodb: Handler, *, clock: Clock, latency: Callable[[str], float] | None = None
+        self,
+        kinesis: Kinesis,
+        dynamodb: Handler,
+        *,
+        clock: Clock,
+        s3: Handler | None = None,
+        latency: Callable[[str], float] | None = None,
+        faults: Faults | None = None,
     ) -> None:
-        self._kinesis, self._dynamodb, self._clock, self._latency = kinesis, dynamodb, clock, latency
+        self._kinesis, self._dynamodb, self._s3 = kinesis, dynamodb, s3
+        self._clock, self._latency = clock, latency
+        self._wire = Wire(faults or Faults(random=Random(0)), clock=clock)
         self._request_ids = count(1)
         self._is_stopping = False
 
@@ -61,35 +80,60 @@ class Server:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET" and request.path == "/health":
-            return self._reply(200, b'{"status":"ok"}', {"Content-Type": "application/json"})
-        if request.method != "POST" or request.path != "/":
-            return self._refuse(404, f"cannot serve {request.method} {request.path}: expected POST / or GET /health")
-        service, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
-        if service == KINESIS:
-            return await self._answer(operation, request)
-        if service == DYNAMODB:
-            return await self._forward(request)
-        return self._refuse(400, f"cannot serve X-Amz-Target {service!r}: expected {KINESIS} or {DYNAMODB}")
-
-    async def _answer(self, operation: str, request: web.Request) -> web.StreamResponse:
-        if request.content_type != JSON:
+            return self._reply(200, {"Content-Type": "application/json"}, b'{"status":"ok"}')
+        target, _, operation = request.headers.get("X-Amz-Target", "").partition(".")
+        path, _, query = request.raw_path.partition("?")
+        if self._s3 is not None and not target and is_s3(path, query, request.headers):
+            operation = operation_of(request.method, path, query, {name.lower() for name in request.headers})
+            return await self._serve("s3", operation, request, _answer_of(self._s3, request))
+        if request.method != "POST" or path != "/":
+            return self._refuse(404, f"cannot serve {request.method} {path}: expected POST / or GET /health")
+        if target not in _SERVICES:
+            return self._refuse(400, f"cannot serve X-Amz-Target {target!r}: expected {KINESIS} or {DYNAMODB}")
+        if target == KINESIS and request.content_type != JSON:
             return self._refuse(
                 400, f"cannot read {request.content_type!r}: expected {JSON}; switch CBOR off (AWS_CBOR_DISABLE=1)"
             )
-        body = await request.read()
-        if self._latency is not None:
-            await self._clock.sleep(self._latency(operation))
-        try:
-            answer = self._kinesis.answer(ask.decode(operation, body))
-        except ModelError as refusal:
-            return self._reply(refusal.status, _encode({"__type": refusal.code, "message": refusal.message}))
-        events = answer.get("EventStream")
-        if isinstance(events, Subscription):
-            return await self._push(events, request)
-        return self._reply(200, _encode(answer) if answer else b"")
+        answer = self._kinesis_answer(operation) if target == KINESIS else _answer_of(self._dynamodb, request)
+        return await self._serve(_SERVICES[target], operation, request, answer)
 
-    async def _push(self, subscription: Subscription, request: web.Request) -> web.StreamResponse:
-        """Send events until the subscription ends, the caller leaves or the server stops."""
+    async def _serve(self, service: str, operation: str, request: web.Request, answer: Answer) -> web.StreamResponse:
+        ask = Ask(service, operation, await request.read())
+        return await self._end(request, await self._wire.outcome(ask, answer))
+
+    def _kinesis_answer(self, operation: str) -> Answer:
+        async def answer(body: bytes) -> Reply:
+            if self._latency is not None:
+                await self._clock.sleep(self._latency(operation))
+            try:
+                found = self._kinesis.answer(decode(operation, body))
+            except ModelError as refusal:
+                return refused_json(refusal)
+            events = found.get("EventStream")
+            return events if isinstance(events, Subscription) else (200, {}, _encode(found) if found else b"")
+
+        return answer
+
+    async def _end(self, request: web.Request, outcome: Outcome) -> web.StreamResponse:
+        """Let the caller see what became of the request."""
+        match outcome:
+            case Outcome(ending, Subscription() as events):
+                return await self._push(events, request, is_cut=ending is Ending.CUT)
+            case Outcome(Ending.WHOLE, (status, headers, body)):
+                return self._reply(status, headers, body)
+            case Outcome(Ending.CUT, (status, headers, body)):
+                return await connection.cut(request, status, self._headers(headers), body)
+            case Outcome(Ending.RESET):
+                return connection.reset(request)
+            case Outcome(Ending.NEVER):
+                while request.transport is not None and not self._is_stopping:
+                    await self._clock.sleep(POLL_S)
+        return connection.close(request)
+
+    async def _push(
+        self, subscription: Subscription, request: web.Request, *, is_cut: bool = False
+    ) -> web.StreamResponse:
+        """Send events until the subscription ends, the caller leaves or the server stops; only one if cut."""
         response = web.StreamResponse(headers=self._headers({"Content-Type": eventstream.CONTENT_TYPE}))
         try:
             await response.prepare(request)
@@ -100,31 +144,39 @@ class Server:
                     await self._clock.sleep(POLL_S)
                 else:
                     await response.write(message)
+                    if is_cut:
+                        connection.close(request)
+                        return response
             await response.write_eof()
         except ConnectionError:
             pass  # whoever subscribed has left, which is their right; there is nobody to tell
         return response
 
-    async def _forward(self, request: web.Request) -> web.Response:
-        sent = HttpRequest(request.method, request.path, request.headers, await request.read())
-        try:
-            status, headers, body = await self._dynamodb(sent)
-        except ImportError as error:
-            return self._refuse(500, f"cannot serve DynamoDB: {error}; pip install 'kcl-py[local]'")
-        return self._reply(status, body, headers)
-
     def _refuse(self, status: int, message: str) -> web.Response:
-        return self._reply(status, _encode({"__type": "UnknownOperationException", "message": message}))
+        return self._reply(*_unknown(status, message))
 
-    def _reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> web.Response:
-        return web.Response(status=status, body=body, headers=self._headers(headers or {}))
+    def _reply(self, status: int, headers: Mapping[str, str], body: bytes) -> web.Response:
+        return web.Response(status=status, body=body, headers=self._headers(headers))
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        common = {
-            "Content-Type": JSON,
-            "x-amzn-RequestId": f"00000000-0000-0000-0000-{next(self._request_ids):012x}",
-        }
-        return common | dict(headers) | {"Date": formatdate(self._clock.time(), usegmt=True)}
+        """Return headers with what every reply has; a name in either case is the same name."""
+        common = {"Content-Type": JSON, "x-amzn-RequestId": f"00000000-0000-0000-0000-{next(self._request_ids):012x}"}
+        given = {name.lower() for name in headers}
+        missing = {name: value for name, value in common.items() if name.lower() not in given}
+        return missing | dict(headers) | {"Date": formatdate(self._clock.time(), usegmt=True)}
+
+
+def _answer_of(handler: Handler, request: web.Request) -> Answer:
+    path, _, query = request.raw_path.partition("?")
+
+    async def answer(body: bytes) -> Reply:
+        return await handler(HttpRequest(request.method, path, query, request.headers, body))
+
+    return answer
+
+
+def _unknown(status: int, message: str) -> HttpReply:
+    return refused_json(ModelError("UnknownOperationException", message, status))
 
 
 def _next_message(subscription: Subscription, now_s: float) -> bytes | None:
@@ -138,7 +190,7 @@ def _next_message(subscription: Subscription, now_s: float) -> bytes | None:
 @asynccontextmanager
 async def serve(server: Server, *, port: int = 0) -> AsyncIterator[str]:
     """Serve until the block ends; yields the URL. Port 0 is any free one. Raises OSError if the port is taken."""
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, auto_decompress=False)
     await runner.setup()
     try:
         await web.TCPSite(runner, HOST, port).start()

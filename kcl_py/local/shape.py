@@ -40,8 +40,9 @@ class Api:
         from botocore.loaders import Loader
         from botocore.model import ServiceModel
 
-        self._model: Any = ServiceModel(Loader().load_service_model(service, "service-2"), service)
-        self.operations = frozenset(map(str, self._model.operation_names))
+        self.model: Any = ServiceModel(Loader().load_service_model(service, "service-2"), service)
+        """botocore's, which has no types."""
+        self.operations = frozenset(map(str, self.model.operation_names))
 
     def read(self, operation: str, body: bytes) -> dict[str, Any]:
         """Return the request in ``body``; binaries stay base64. Raises ModelError as ``check`` does."""
@@ -61,7 +62,7 @@ class Api:
         """
         if operation not in self.operations:
             raise ModelError("UnknownOperationException", f"there is no operation {operation!r}")
-        shape = self._model.operation_model(operation).input_shape
+        shape = self.model.operation_model(operation).input_shape
         faults = [_wrong_type(params, shape, "")] if params is None else list(_faults(params, shape, "", 0))
         for fault in sorted(faults, key=lambda fault: fault.code != _SERIALIZATION):  # AWS reads all before it looks
             raise fault

@@ -20,7 +20,8 @@ from kcl_py.leases.store import LeaseStore
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
-from kcl_py.local.dynamodb import Handler, LocalDynamoDB
+from kcl_py.local.dynamodb import LocalDynamoDB
+from kcl_py.local.http import Handler
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from tests.contract.moto import MotoDynamoDB

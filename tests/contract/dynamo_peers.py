@@ -22,7 +22,8 @@ from actors.clock import SystemClock
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
-from kcl_py.local.dynamodb import HttpRequest, LocalDynamoDB
+from kcl_py.local.dynamodb import LocalDynamoDB
+from kcl_py.local.http import HttpRequest
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from tests.contract.moto import MotoDynamoDB
@@ -72,7 +73,7 @@ async def by_moto(dynamodb: MotoDynamoDB) -> AsyncIterator[Ask]:
 
     async def ask(operation: str, params: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         headers = _HEADERS | {"X-Amz-Target": f"DynamoDB_20120810.{operation}"}
-        status, _, body = await dynamodb(HttpRequest("POST", "/", headers, msgspec.json.encode(params)))
+        status, _, body = await dynamodb(HttpRequest("POST", "/", "", headers, msgspec.json.encode(params)))
         return status, json.loads(body)
 
     yield ask

@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import MISSING, fields
 from itertools import pairwise
+from pathlib import Path
 
 from actors import SystemClock
 from kcl_py.config import Config
@@ -13,6 +14,8 @@ from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.writer import PRIORITIES
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.faults.fault import Kind
+from kcl_py.local.faults.script import FIELDS, read_script
 from kcl_py.local.model import Kinesis
 from kcl_py.options import options
 from kcl_py.status import HEAD, SHARD_COLUMNS, WORKER_COLUMNS, report, state_of
@@ -73,6 +76,17 @@ def test_fields_of_a_behaviour_are_on_the_local_page_with_their_defaults() -> No
     defaults = {f.name: f.default for f in fields(Behaviour) if f.name not in ("clock", "random", "region")}
     shown = {name: "false" if default is False else f"{default:g}" for name, default in defaults.items()}
     assert {row[0]: row[1] for row in rows(DOCS / "local.md", "Field")} == shown
+
+
+def test_kinds_and_fields_of_faults_are_on_the_local_page(tmp_path: Path) -> None:
+    """All that a rule can say, and the example of a file is one."""
+    page = DOCS / "local.md"
+    assert sorted(row[0] for row in rows(page, "Kind")) == sorted(Kind)
+    assert [row[0] for row in rows(page, "Rule field")] == list(FIELDS)
+    [example] = blocks(page, "yaml")
+    file = tmp_path / "faults.yaml"
+    file.write_text(example, encoding="utf-8")
+    assert len(read_script(str(file)).faults) == 4
 
 
 def test_columns_of_the_status_page_are_those_of_the_status() -> None:

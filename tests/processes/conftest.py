@@ -15,9 +15,9 @@ APPS = count()
 
 
 @contextmanager
-def running_local(folder: Path) -> Iterator[tuple[Process, str]]:
+def running_local(folder: Path, *arguments: str) -> Iterator[tuple[Process, str]]:
     """Run ``kcl local``; yields it and its address, once its DynamoDB is loaded."""
-    with closing(Process(KCL, "local", "--port", "0", cwd=folder, env=clean_env())) as local:
+    with closing(Process(KCL, "local", "--port", "0", *arguments, cwd=folder, env=clean_env())) as local:
         url = local.out.until_said("ready ").removeprefix("ready ")
         with boto("dynamodb", url) as client:
             client.list_tables()

@@ -17,9 +17,13 @@ class TornEvents:
         return getattr(self._events, name)
 
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
-        async for event in self._events:
-            yield event
-            raise _cut()
+        try:
+            async for event in self._events:
+                yield event
+                raise _cut()
+        finally:
+            if hasattr(self._events, "aclose"):  # a generator is not left to the garbage collector
+                await self._events.aclose()
 
 
 class TornBody:

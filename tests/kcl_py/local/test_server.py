@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from botocore.exceptions import ClientError
 
-from kcl_py.local.dynamodb import HttpReply, HttpRequest
+from kcl_py.local.http import HttpReply, HttpRequest
 from kcl_py.local.model import EndShape
 from tests.kcl_py.local.world import World, boto, serving
 

@@ -9,7 +9,8 @@ from anyio.from_thread import start_blocking_portal
 
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.model import DynamoDB
-from kcl_py.local.dynamodb import Handler, LocalDynamoDB
+from kcl_py.local.dynamodb import LocalDynamoDB
+from kcl_py.local.http import Handler
 from kcl_py.local.model import Kinesis
 from kcl_py.local.server import Server, serve
 from kcl_py.records import Record
@@ -21,8 +22,10 @@ DELAY_S = 0.05
 class World:
     """One stream ``s``, ACTIVE, with ``shards`` shards."""
 
-    def __init__(self, shards: int = 1, *, delay_s: float = DELAY_S, **more: Any) -> None:
-        self.clock = PromptClock()
+    def __init__(
+        self, shards: int = 1, *, delay_s: float = DELAY_S, clock: PromptClock | None = None, **more: Any
+    ) -> None:
+        self.clock = clock or PromptClock()
         self.model = Kinesis(self.clock, delay_s=delay_s, **more)
         self.model.add_stream("s", shards)
 
@@ -88,10 +91,10 @@ class World:
 
 
 @contextmanager
-def serving(world: World, dynamodb: Handler | None = None) -> Iterator[str]:
+def serving(world: World, dynamodb: Handler | None = None, s3: Handler | None = None) -> Iterator[str]:
     """Serve ``world`` over HTTP from another thread; yields the URL."""
     tables = LocalDynamoDB(DynamoDB(Behaviour(world.clock)))
-    server = Server(world.model, dynamodb or tables, clock=world.clock)
+    server = Server(world.model, dynamodb or tables, clock=world.clock, s3=s3)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(serve(server)) as url:
         yield url
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcl_py.local.faults.fault import Fault, Kind
-from tests.kcl_py.local.faults.site import DEADLINE_S, PLACES, SHORT_S, Place, failure
+from tests.kcl_py.local.faults.site import PLACES, Place
 
 pytestmark = pytest.mark.asyncio
 everywhere = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
@@ -26,7 +26,6 @@ class Case:
     """Whether it takes effect."""
     dynamodb: str = ""
     """What PutItem ends in, if in anything else."""
-    deadline_s: float = DEADLINE_S
 
 
 CLOSED = "RequestError ConnectionClosedError"
@@ -39,7 +38,7 @@ CASES = [
     Case(Fault(kind=Kind.LOST_REPLY, delay_s=30), CLOSED, True),
     Case(Fault(kind=Kind.LOST_REPLY, code="ServiceUnavailable"), "RequestError ServiceUnavailable", True),
     Case(Fault(kind=Kind.DELAY, delay_s=30), "none", True),
-    Case(Fault(kind=Kind.HANG), "RequestError TimeoutError", False, deadline_s=SHORT_S),
+    Case(Fault(kind=Kind.HANG), "hangs", False),
     Case(Fault(kind=Kind.THROTTLE), THROUGHPUT, False),
     Case(Fault(kind=Kind.THROTTLE, code="ThrottlingException"), "ThrottledError ThrottlingException", False),
     Case(Fault(kind=Kind.RESET), RESET, False),
@@ -53,8 +52,8 @@ async def test_a_write_meets_a_fault(place: Place, case: Case) -> None:
     """The caller sees the error that AWS and its library would give; the effect is there or not, whatever is seen."""
     async with place(case.fault) as site:
         begun_s, expected = site.world.clock.now_s, case.dynamodb or case.kinesis
-        assert await failure(site, "kinesis.put_record", PUT, deadline_s=case.deadline_s) == case.kinesis
-        assert await failure(site, "dynamodb.put_item", ITEM, deadline_s=case.deadline_s) == expected
+        assert await site.ending("kinesis.put_record", PUT) == case.kinesis
+        assert await site.ending("dynamodb.put_item", ITEM) == expected
         assert (site.records(), site.ids()) == (([b"x"], ["x"]) if case.is_done else ([], []))
         assert site.world.clock.now_s - begun_s == 2 * case.fault.delay_s
         assert site.faults.happened == {
@@ -78,7 +77,7 @@ async def test_throttle_has_the_operations_own_code(
 ) -> None:
     """AWS refuses reads and writes in other words than the rest."""
     async with place(Fault(kind=Kind.THROTTLE)) as site:
-        assert await failure(site, operation, params) == expected
+        assert await site.ending(operation, params) == expected
 
 
 @everywhere
@@ -87,9 +86,9 @@ async def test_a_refusal_is_lost_as_well(place: Place, kind: Kind) -> None:
     """The caller cannot know that the condition did not hold."""
     async with place(Fault(kind=kind, operation="PutItem", calls=(2,))) as site:
         conditional = ITEM | {"ConditionExpression": "attribute_not_exists(id)"}
-        assert await failure(site, "dynamodb.put_item", conditional) == "none"
-        assert await failure(site, "dynamodb.put_item", conditional) == CLOSED
-        assert await failure(site, "dynamodb.put_item", conditional) == (
+        assert await site.ending("dynamodb.put_item", conditional) == "none"
+        assert await site.ending("dynamodb.put_item", conditional) == CLOSED
+        assert await site.ending("dynamodb.put_item", conditional) == (
             "ConditionFailedError ConditionalCheckFailedException"
         )
 
@@ -126,7 +125,7 @@ async def test_partial_put_of_one_record_fails_it(place: Place) -> None:
 async def test_partial_put_without_the_apis_shape_is_refused_as_ever(place: Place) -> None:
     """A fault does not make a bad request good."""
     async with place(Fault(kind=Kind.PARTIAL)) as site:
-        assert await failure(site, "kinesis.put_records", {"StreamName": "s", "Records": []}) != "none"
+        assert await site.ending("kinesis.put_records", {"StreamName": "s", "Records": []}) != "none"
 
 
 @everywhere
@@ -198,6 +197,8 @@ async def test_a_subscription_breaks_in_the_middle(place: Place, kind: Kind) -> 
         with pytest.raises(Exception, match="Response payload is not completed") as caught:
             await anext(iterator)
         assert type(caught.value).__name__ == "ClientPayloadError"
+        if hasattr(events, "close"):
+            events.close()
 
 
 @everywhere
@@ -212,7 +213,7 @@ async def test_a_subscription_breaks_in_the_middle(place: Place, kind: Kind) -> 
 async def test_a_subscription_fails_before_it_begins(place: Place, fault: Fault, expected: str) -> None:
     """There is no stream of events."""
     async with place(fault) as site:
-        assert await failure(site, "kinesis.subscribe_to_shard", subscribing(site)) == expected
+        assert await site.ending("kinesis.subscribe_to_shard", subscribing(site)) == expected
 
 
 def subscribing(site: Any) -> dict[str, Any]:
