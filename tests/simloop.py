@@ -9,6 +9,7 @@ import asyncio
 import contextvars
 import functools
 import heapq
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -86,6 +87,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self.before_step: Callable[[SimTask], None] | None = None
         """Called before each step of a worker's task; may crash or cancel."""
         self.steps = 0
+        self.most_steps: float = math.inf
+        """After so many something is taken to turn in circles, although time goes on."""
         self.set_task_factory(lambda loop, coro, **more: SimTask(coro, loop=self, **more))
 
     def time(self) -> float:
@@ -139,6 +142,8 @@ class SimLoop(asyncio.BaseEventLoop):
     def _wake_what_is_due(self) -> None:
         scheduled = self._scheduled
         self._idle_rounds = self._idle_rounds + 1 if self._ready else 0
+        if self.steps > self.most_steps:
+            raise LivelockError(f"more than {self.most_steps:g} steps were taken by {self._now:g} s")
         if self._idle_rounds > LIVELOCK:
             raise LivelockError(f"time stands still at {self._now:g} s: {list(self._ready)[:3]}")
         while not self._ready:

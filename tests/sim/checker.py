@@ -376,11 +376,17 @@ def nobody_fails(story: Story) -> Iterator[str]:
             yield f"{line['w']} failed at {line['t']:.3f}: {line['error']}: {line['text']}"
 
 
+def nobody_spins(story: Story) -> Iterator[str]:
+    """Nothing keeps the processor busy without end, and nothing waits for what cannot come."""
+    for line in story.of("spins"):
+        yield str(line["text"])
+
+
 def all_is_read_in_the_end(story: Story) -> Iterator[str]:
     """Once faults cease the lag goes to nothing within its bound."""
     for line in story.of("stuck"):
         yield f"{line['left']} records are unread at {line['t']:.3f}, long after the faults ceased"
-    if not any(True for _ in story.of("left")):
+    if not any(line["e"] in ("left", "spins") for line in story.lines):
         yield "the life did not come to its end"
 
 
@@ -400,6 +406,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     who_lets_go_stores_what_is_finished,
     memory_is_bounded,
     nobody_fails,
+    nobody_spins,
     all_is_read_in_the_end,
 )
 

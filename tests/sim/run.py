@@ -78,6 +78,8 @@ class _Life:
         structlog.configure(processors=[self._on_event])
         try:
             simloop.run(self._main, seed=self._plan.seed)
+        except (simloop.LivelockError, simloop.DeadlockError) as error:
+            self.history.note("spins", text=str(error))
         except Exception as error:  # whatever it is, this life is a bad one
             self.errors.append(f"the simulation ended with {type(error).__name__}: {error}")
         finally:

@@ -65,6 +65,7 @@ BAD: dict[str, list[Line]] = {
     "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
     "memory_is_bounded": [*READ, line(4.0, "held", w="a", used_bytes=30_000_000, budget_bytes=1_000_000)],
     "nobody_fails": [*READ, line(4.0, "failed", w="a", error="KeyError", text="x")],
+    "nobody_spins": [*READ, line(95.0, "spins", text="too many steps")],
     "all_is_read_in_the_end": [*READ, line(95.0, "stuck", left=1)],
 }  # fmt: skip
 

@@ -40,6 +40,8 @@ LAST_RECORDS = 40
 QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
 GRACE_S = 20.0
+MOST_STEPS = 100_000
+"""Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
 
 
@@ -83,7 +85,7 @@ class World:
     async def live(self) -> None:
         """Go through the plan, and to the end of the fleet."""
         self.kinesis.add_stream(STREAM, self.plan.shards)
-        self._loop.before_step = None
+        self._loop.most_steps = MOST_STEPS * (self.plan.slots + self.plan.shards)
         putting = self._loop.create_task(self._put_on())
         for event in self.plan.events:
             await self._until(event.at_s)
