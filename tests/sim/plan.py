@@ -166,13 +166,20 @@ def _gust(draw: random.Random, kind: str, service: str, probability: float) -> W
 def _events(draw: random.Random, slots: int, calm_s: float, failover_s: float) -> tuple[Event, ...]:
     events = [Event(0.0 if slot == 0 else _at(draw, calm_s / 3), "start", slot) for slot in range(slots)]
     reshards, deletes = draw.random() < 0.7, draw.random() < 0.1
-    kinds = ["crash", "cancel", "stop", "stop", "kill", "pause", "freeze", "jump", "cut", "storm"]
+    kinds = ["visit", "visit", "crash", "cancel", "stop", "stop", "kill", "pause", "freeze", "jump", "cut", "storm"]
     kinds += ["split", "split", "merge", "count"] * reshards + ["delete row"] * deletes
     at_s, every_s = 1.0, draw.choice((2.0, 4.0, 8.0))
     while (at_s := at_s + draw.expovariate(1 / every_s)) < calm_s:
         kind = draw.choice(kinds)
         slot = draw.randrange(slots)
         for_s = 0.0
+        if kind == "visit":  # of one who asks for shards, and is gone before he has them
+            leaves_s = at_s + failover_s + draw.uniform(0, 2)
+            events += [
+                Event(round(at_s, 3), "start", slot, what="new"),
+                Event(round(leaves_s, 3), "crash", slot, step=1),
+            ]
+            continue
         match kind:
             case "crash" | "cancel" | "stop":
                 again_s = at_s + draw.uniform(0.5, 8)
