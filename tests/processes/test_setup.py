@@ -31,14 +31,16 @@ def failing(fleet: Fleet, command: str = "run", **options: object) -> str:
 
 
 def create_table(fleet: Fleet, name: str, key: str, billing: dict[str, Any], *, kind: str = "S") -> dict[str, Any]:
-    """Create a table as somebody else would; return what is told of it."""
+    """Create a table as somebody else would; return what is told of it once it is there."""
     fleet.dynamodb.create_table(
         TableName=name,
         KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": kind}],
         **billing,
     )
-    return describe(fleet, name)
+    while (told := describe(fleet, name))["TableStatus"] != "ACTIVE":
+        pass
+    return told
 
 
 def describe(fleet: Fleet, name: str) -> dict[str, Any]:
