@@ -79,6 +79,27 @@ async def test_system_clock_never_goes_back() -> None:
     assert clock.time() > 1_700_000_000
 
 
+async def test_settle_returns_to_two_at_once_after_all_others_wait() -> None:
+    """They do not wait for each other, and both for work that takes many turns."""
+    done: list[str] = []
+
+    async def work() -> None:
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        done.append("work")
+
+    async def look() -> None:
+        await settle()
+        done.append("look")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            tasks.start_soon(work)
+            tasks.start_soon(look)
+    assert done == ["work", "look", "look"]
+
+
 async def test_event_log_waits_for_the_event_that_has_not_happened_yet(log: EventLog) -> None:
     """By kind, by the end of the path, and by count."""
     log(Started("root/a"))
