@@ -28,6 +28,11 @@ _FAILED = "ConditionalCheckFailed"
 log = structlog.get_logger()
 
 
+def deadline_s(leases: Leases) -> float:
+    """Return the total time of one request about a row, in seconds."""
+    return leases.failover_s / 6
+
+
 class DynamoLeaseStore:
     """A ``LeaseStore`` on a client that somebody else opened and closes."""
 
@@ -36,7 +41,7 @@ class DynamoLeaseStore:
         self._table = Table("lease table", leases.table, "leaseKey")
         self._workers = Table("worker table", leases.workers_table, "wid")
         self._has_workers = False
-        self._deadline_s = leases.failover_s / 6
+        self._deadline_s = deadline_s(leases)
 
     @property
     def has_workers(self) -> bool:

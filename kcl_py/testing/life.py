@@ -11,7 +11,6 @@ import anyio
 from kcl_py.config import Config
 from kcl_py.errors import KclError
 from kcl_py.processor import RecordProcessor
-from kcl_py.testing.line import Line
 from kcl_py.testing.progress import awaited, is_halted
 from kcl_py.testing.recorder import Incident, Recorder
 from kcl_py.testing.run import Run
@@ -51,7 +50,8 @@ class Life(Generic[P]):
         timeout_s: float,
     ) -> None:
         self._stream, self._config, self._timeout_s = stream, config, timeout_s
-        self._processor, self._line, self._table = processor, Line(), stream.service.leases(config)
+        self._processor, self._line = processor, stream.service.line()
+        self._table = stream.service.leases(config)
         self._recorder = Recorder(processor, clock=stream.clock, script=script, cause=self._cause)
         self._worker = Stream(
             config,
@@ -121,6 +121,7 @@ class Life(Generic[P]):
                 self._lost = shard_id
             case Incident.CRASH:
                 self._line.is_cut = self._is_over = True
+                self._stream.clock.release()  # whatever other hooks are at
 
     def _has_lost(self) -> bool:
         """Tell whether the processor has been told of the lease that was taken away."""

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import anyio
 
-from actors.testing import ManualClock
+from actors.testing import ManualClock, settle
 from kcl_py.errors import KclError
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch
@@ -76,32 +76,36 @@ class Recorder(Generic[P]):
         if self.has_crashed:
             return
         self.calls.append(call)
+        due = self._due(call)
         try:
             with self._clock.held():
-                self._happen(call, Incident.STOP, Incident.LOSE_LEASE)
+                if due:
+                    await settle()  # what the worker does about earlier batches, such as a checkpoint, is done
+                    self._happen(call, due & {Incident.STOP, Incident.LOSE_LEASE})
+                    await settle()  # and it has heard that it is to stop
                 await work()
-                is_alive = self._happen(call, Incident.FAIL, Incident.CRASH)
+                self._happen(call, due & {Incident.FAIL, Incident.CRASH})
         except BaseException as error:
             call.error = error
             raise
-        if not is_alive:
+        if Incident.CRASH in due:
             await anyio.sleep_forever()
         call.has_returned = True
 
     def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
         return _Checkpointer(checkpointer, self._clock)
 
-    def _happen(self, call: HookCall[P], *incidents: Incident) -> bool:
-        """Have those of the incidents happen that are due; tell whether the worker is alive after that."""
+    def _due(self, call: HookCall[P]) -> set[Incident]:
         payloads = [record.data for record in call.batch or ()]
-        for incident in incidents:
-            if self._script.get(incident) in payloads:
-                del self._script[incident]
-                if incident is Incident.FAIL:
-                    raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
-                self.has_crashed = incident is Incident.CRASH
-                self._cause(incident, call.shard_id)
-        return not self.has_crashed
+        return {incident for incident, at in self._script.items() if at in payloads}
+
+    def _happen(self, call: HookCall[P], due: set[Incident]) -> None:
+        for incident in [each for each in Incident if each in due]:
+            del self._script[incident]
+            if incident is Incident.FAIL:
+                raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
+            self.has_crashed = incident is Incident.CRASH
+            self._cause(incident, call.shard_id)
 
 
 class _Observed(RecordProcessor, Generic[P]):

@@ -1,20 +1,28 @@
 """Kinesis and DynamoDB in memory, and the ways to them: the models that are behind ``kcl local``."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 from actors import Clock
 from kcl_py.clients import Clients
-from kcl_py.config import Config
-from kcl_py.leases.dynamodb import DynamoLeaseStore
+from kcl_py.config import Config, Leases
+from kcl_py.leases import tables
+from kcl_py.leases.dynamodb import DynamoLeaseStore, deadline_s
 from kcl_py.local.client import KinesisClient
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.faults.fault import Fault
+from kcl_py.local.faults.faults import Faults
 from kcl_py.local.model import Kinesis
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.testing.line import Line
 from kcl_py.testing.table import LeaseTable
+
+SILENCE_S = 10.0
+"""How long a client waits for a reply, unless another deadline is nearer. Source: ``kcl_py.sessions``."""
+_OF_TABLES = ("create_table", "describe_table")
 
 
 class Service:
@@ -22,26 +30,37 @@ class Service:
 
     Args:
         clock: their time.
-        seed: decides what is left to chance.
+        faults: what goes wrong with requests.
+        generator: decides what is left to chance.
     """
 
-    def __init__(self, clock: Clock, *, seed: int) -> None:
+    def __init__(self, clock: Clock, *, faults: Iterable[Fault], generator: random.Random) -> None:
         self._clock = clock
+        self.faults = Faults(faults, random=generator)
         self.kinesis = Kinesis(clock, delay_s=0.0)
-        self.dynamodb = DynamoDB(Behaviour(clock, random.Random(seed)))
+        self.dynamodb = DynamoDB(Behaviour(clock, generator))
 
-    def kinesis_client(self, line: Line | None = None) -> Any:
+    def line(self) -> Line:
+        """Return a way to the services for one more worker."""
+        return Line(self.faults, self._clock)
+
+    def kinesis_client(self, line: Line) -> Any:
         """Return a client with the face of aioboto3's."""
-        return (line or Line()).client(KinesisClient(self.kinesis, self._clock))
+        return line.client("kinesis", KinesisClient(self.kinesis, self._clock), lambda _: SILENCE_S)
 
-    def dynamodb_client(self, line: Line | None = None) -> Any:
-        """Return a client with the face of aioboto3's."""
-        return (line or Line()).client(DynamoDBClient(self.dynamodb, self._clock))
+    def dynamodb_client(self, line: Line, leases: Leases) -> Any:
+        """Return a client with the face of aioboto3's, for a lease store."""
 
-    def clients(self, config: Config, stream: str, line: Line | None = None) -> Clients:
+        def patience_s(method: str) -> float:
+            return tables.DEADLINE_S if method in _OF_TABLES else deadline_s(leases)
+
+        return line.client("dynamodb", DynamoDBClient(self.dynamodb, self._clock), patience_s)
+
+    def clients(self, config: Config, stream: str, line: Line) -> Clients:
         """Return what a worker talks to."""
         source = KinesisSource(self.kinesis_client(line), stream, clock=self._clock)
-        return Clients(source, DynamoLeaseStore(self.dynamodb_client(line), config.leases, clock=self._clock))
+        dynamodb = self.dynamodb_client(line, config.leases)
+        return Clients(source, DynamoLeaseStore(dynamodb, config.leases, clock=self._clock))
 
     def leases(self, config: Config) -> LeaseTable:
         """Return the lease table of an application, as it is."""

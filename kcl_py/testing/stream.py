@@ -4,12 +4,15 @@ A worker on it is the real one, down to the lease store. What the test itself do
 """
 
 import random
+from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
 from actors.testing import ManualClock
 from kcl_py.clients import Clients
 from kcl_py.config import Config
+from kcl_py.local.faults.fault import Fault
+from kcl_py.local.faults.faults import Faults
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record
 from kcl_py.sources.kinesis.writer import batches
@@ -24,16 +27,23 @@ class FakeStream:
 
     Args:
         shards: how many it begins with.
-        clock: the time of the service and of its workers; by default one of its own.
+        faults: what goes wrong with the requests of its workers; ``faults.add`` adds more.
+        clock: the time of the services and of the workers; by default one of its own.
         seed: decides what is left to chance: jitter, lease tokens, faults with a probability.
         name: the stream's name.
     """
 
     def __init__(
-        self, *, shards: int = 1, clock: ManualClock | None = None, seed: int = 0, name: str = "test-stream"
+        self,
+        *,
+        shards: int = 1,
+        faults: Iterable[Fault] = (),
+        clock: ManualClock | None = None,
+        seed: int = 0,
+        name: str = "test-stream",
     ) -> None:
         self.name, self.clock, self._seed = name, clock or ManualClock(), seed
-        self.service = Service(self.clock, seed=seed)
+        self.service = Service(self.clock, faults=faults, generator=random.Random(seed))
         """The Kinesis and the DynamoDB behind it."""
         self.service.kinesis.add_stream(name, shards)
         self._keys, self._workers = count(), count()
@@ -90,6 +100,11 @@ class FakeStream:
         """
         self.service.leases(self.config()).take(shard_id)
 
+    @property
+    def faults(self) -> Faults:
+        """The rules by which requests fail: ``add``, ``clear``, and how often what has ``happened``."""
+        return self.service.faults
+
     # --- what a test sees ----------------------------------------------------------------------------------------
 
     @property
@@ -141,7 +156,14 @@ class FakeStream:
         Args:
             config: of the worker; None for ``config()``.
         """
-        return self.service.clients(config or self.config(), self.name)
+        return self.service.clients(config or self.config(), self.name, self.service.line())
+
+    def kinesis_client(self) -> Any:
+        """Return a client of this Kinesis with the face of aioboto3's, for other code that is tested, as a producer's.
+
+        Faults apply to what goes through it.
+        """
+        return self.service.kinesis_client(self.service.line())
 
     def worker(self, processor: type[RecordProcessor], **options: Any) -> Stream:
         """Return a worker on this stream, to be opened with ``async with``; its time is that of ``clock``.
