@@ -1,7 +1,7 @@
 """For tests of actors: a clock that only the test moves, a record of what happened, and a way to let all tasks run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ def _do_all_wait() -> bool:
 @dataclass(eq=False)
 class _Sleeper:
     wakes_at: float
-    woken: anyio.Event = field(default_factory=anyio.Event)
+    wake: Callable[[], object]
 
 
 @dataclass(eq=False)
@@ -81,14 +81,18 @@ class ManualClock:
         if delay_s <= 0:
             await anyio.lowlevel.checkpoint()
             return
-        sleeper = _Sleeper(self._now + delay_s)
-        self._sleepers.append(sleeper)
-        try:
-            with self.awaited():
-                await sleeper.woken.wait()
-        finally:
-            if sleeper in self._sleepers:
-                self._sleepers.remove(sleeper)
+        woken = anyio.Event()
+        with self._calling(woken.set, delay_s), self.awaited():
+            await woken.wait()
+
+    @contextmanager
+    def move_on_after(self, delay_s: float) -> Iterator[anyio.CancelScope]:
+        """Cancel what the block still does once ``delay_s`` of this clock's time has passed."""
+        with anyio.CancelScope() as scope:
+            if delay_s <= 0:
+                scope.cancel()
+            with self._calling(scope.cancel, delay_s):
+                yield scope
 
     async def advance(self, by_s: float) -> None:
         """Move time forward, waking each sleeper at its instant and letting the woken run until they wait again."""
@@ -150,6 +154,18 @@ class ManualClock:
         self._holds.clear()
         self._change.set()
 
+    @contextmanager
+    def _calling(self, wake: Callable[[], object], delay_s: float) -> Iterator[None]:
+        """Have ``wake`` called once ``delay_s`` has passed, if the block is not left before."""
+        sleeper = _Sleeper(self._now + delay_s, wake)
+        self._sleepers.append(sleeper)
+        self._change.set()
+        try:
+            yield
+        finally:
+            if sleeper in self._sleepers:
+                self._sleepers.remove(sleeper)
+
     async def _pass(self, scope: anyio.CancelScope) -> None:
         with scope:
             while True:
@@ -167,7 +183,7 @@ class ManualClock:
     def _wake(self, sleeper: _Sleeper) -> None:
         self._sleepers.remove(sleeper)
         self._now = max(self._now, sleeper.wakes_at)
-        sleeper.woken.set()
+        sleeper.wake()
 
 
 @dataclass

@@ -4,11 +4,10 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from actors import Clock
+from actors.testing import ManualClock
 from kcl_py.clients import Clients
-from kcl_py.config import Config, Leases
-from kcl_py.leases import tables
-from kcl_py.leases.dynamodb import DynamoLeaseStore, deadline_s
+from kcl_py.config import Config
+from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.local.client import KinesisClient
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
@@ -20,10 +19,6 @@ from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.testing.line import Line
 from kcl_py.testing.table import LeaseTable
 
-SILENCE_S = 10.0
-"""How long a client waits for a reply, unless another deadline is nearer. Source: ``kcl_py.sessions``."""
-_OF_TABLES = ("create_table", "describe_table")
-
 
 class Service:
     """Both services of one account.
@@ -34,7 +29,7 @@ class Service:
         generator: decides what is left to chance.
     """
 
-    def __init__(self, clock: Clock, *, faults: Iterable[Fault], generator: random.Random) -> None:
+    def __init__(self, clock: ManualClock, *, faults: Iterable[Fault], generator: random.Random) -> None:
         self._clock = clock
         self.faults = Faults(faults, random=generator)
         self.kinesis = Kinesis(clock, delay_s=0.0)
@@ -46,20 +41,12 @@ class Service:
 
     def kinesis_client(self, line: Line) -> Any:
         """Return a client with the face of aioboto3's."""
-        return line.client("kinesis", KinesisClient(self.kinesis, self._clock), lambda _: SILENCE_S)
-
-    def dynamodb_client(self, line: Line, leases: Leases) -> Any:
-        """Return a client with the face of aioboto3's, for a lease store."""
-
-        def patience_s(method: str) -> float:
-            return tables.DEADLINE_S if method in _OF_TABLES else deadline_s(leases)
-
-        return line.client("dynamodb", DynamoDBClient(self.dynamodb, self._clock), patience_s)
+        return line.client("kinesis", KinesisClient(self.kinesis, self._clock))
 
     def clients(self, config: Config, stream: str, line: Line) -> Clients:
         """Return what a worker talks to."""
+        dynamodb = line.client("dynamodb", DynamoDBClient(self.dynamodb, self._clock))
         source = KinesisSource(self.kinesis_client(line), stream, clock=self._clock)
-        dynamodb = self.dynamodb_client(line, config.leases)
         return Clients(source, DynamoLeaseStore(dynamodb, config.leases, clock=self._clock))
 
     def leases(self, config: Config) -> LeaseTable:

@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from actors import Clock, Started, SystemClock
+from actors.clock import move_on_after
 from actors.events import Ended
 from actors.testing import EventLog, ManualClock, settle
 
@@ -51,6 +52,30 @@ async def test_nothing_wakes_while_the_clock_stands_still(clock: ManualClock) ->
             scope.cancel()
     await clock.advance(1.0)
     assert scope.cancelled_caught
+
+
+async def test_limit_cancels_a_block_once_its_time_has_passed(clock: ManualClock) -> None:
+    """As anyio's own by the event loop's time; a block that is left before is not, and is forgotten."""
+    with move_on_after(clock, 5.0) as in_time:
+        await anyio.lowlevel.checkpoint()
+    assert not in_time.cancelled_caught
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.advance, 9.0)
+        with anyio.fail_after(5), move_on_after(clock, 7.0) as late:
+            await anyio.sleep_forever()
+        assert clock.monotonic() == 1007.0
+    assert late.cancelled_caught
+    with move_on_after(clock, 0) as over:
+        await anyio.sleep_forever()
+    assert over.cancelled_caught
+
+
+@pytest.mark.parametrize("clock", [None, SystemClock()])
+async def test_limit_is_the_event_loops_by_a_clock_that_cannot_tell(clock: Clock | None) -> None:
+    """So any three readings of time make a clock."""
+    with move_on_after(clock, 0.001) as late:
+        await anyio.sleep_forever()
+    assert late.cancelled_caught
 
 
 async def test_wall_time_moves_with_monotonic_time(clock: ManualClock) -> None:
