@@ -64,7 +64,7 @@ class Life(Generic[P]):
         self._is_over = False
         self._lost: str | None = None
         self._halted: dict[str, str] = {}
-        self._missing: list[str] | None = None
+        self._complaint: str | None = None
         self._outcome: Outcome | None = None
         self._failure: Exception | None = None
 
@@ -80,13 +80,13 @@ class Life(Generic[P]):
                 with anyio.move_on_after(self._timeout_s) as limit:
                     await self._until_ended()
                 if limit.cancelled_caught:
-                    self._missing = self._left()
+                    self._complain(f"within {self._timeout_s:g} s")
             finally:
                 if not self._ended.is_set():
                     self._stream.clock.release()
                     self._worker.stop(0)
-        if self._missing is not None:
-            raise RunTimeoutError(self._complaint(self._missing))
+        if self._complaint is not None:
+            raise RunTimeoutError(self._complaint)
         return self._run()
 
     async def _until_ended(self) -> None:
@@ -94,9 +94,9 @@ class Life(Generic[P]):
         ends_at = clock.monotonic() + PATIENCE_S
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
-            while not self._is_over and not self._has_lost() and (left := self._left()):
+            while not self._is_over and not self._has_lost() and self._left():
                 if clock.monotonic() > ends_at:
-                    self._missing = left
+                    self._complain(f"within {PATIENCE_S:g} s of its clock")
                     break
                 await clock.sleep(LOOK_S)
             self._note_halts()
@@ -137,13 +137,13 @@ class Life(Generic[P]):
     def _left(self) -> list[str]:
         return awaited(self._stream, self._table.rows(), self._recorder.calls)
 
-    def _complaint(self, missing: list[str]) -> str:
+    def _complain(self, limit: str) -> None:
         running = [call for call in self._recorder.calls if call.is_running]
         at_work = [f"{call.hook} of {call.shard_id} has not returned" for call in running]
-        found = "; ".join([*missing, *at_work]) or "it did not stop"
-        return (
-            f"cannot finish the run of {self._processor.__qualname__!r}: expected its work to be done within "
-            f"{self._timeout_s:g} s, and {PATIENCE_S:g} s of its clock, found: {found}"
+        found = "; ".join([*self._left(), *at_work]) or "it has not stopped"
+        self._complaint = (
+            f"cannot finish the run of {self._processor.__qualname__!r}: expected its work to be done {limit}, "
+            f"found: {found}"
         )
 
     def _run(self) -> Run[P]:
