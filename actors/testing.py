@@ -107,7 +107,7 @@ class ManualClock:
     async def passing(self) -> AsyncIterator[None]:
         """Have time pass by itself while the block is open: whenever every task waits, it moves to the next sleeper.
 
-        So whatever sleeps on this clock takes no time of the day. Work whose time is not this clock's keeps it from
+        So whatever sleeps on this clock takes no real time. Work whose time is not this clock's keeps it from
         passing with ``held``. Time passes until the block is left, also when that takes long after a cancellation.
         """
         failure: BaseException | None = None
@@ -127,11 +127,12 @@ class ManualClock:
         """Keep time from passing by itself while the block runs, unless code of the block sleeps on this clock."""
         hold = _Hold()
         self._holds.append(hold)
-        token = _hold.set(hold)
+        before = _hold.get()
+        _hold.set(hold)
         try:
             yield
         finally:
-            _hold.reset(token)
+            _hold.set(before)
             if hold in self._holds:
                 self._holds.remove(hold)
             self._change.set()

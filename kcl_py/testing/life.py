@@ -1,7 +1,7 @@
 """The life of one worker in a test: started, watched until its work is done or something ends it, and stopped.
 
 The worker is a real ``Stream``. Time passes by itself whenever all wait, so backoffs, heartbeats and expiries cost no
-time of the day; a hook that does something else than wait keeps it from passing.
+real time; a hook that does something else than wait keeps it from passing.
 """
 
 from typing import Generic, TypeVar
@@ -37,7 +37,7 @@ class Life(Generic[P]):
         processor: the user's class.
         config: of the worker.
         script: what happens at which record.
-        timeout_s: the longest the run may take, in seconds of the day.
+        timeout_s: the longest the run may take, in seconds of real time.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Life(Generic[P]):
                     self._complain(f"within {self._timeout_s:g} s")
             finally:
                 if not self._ended.is_set():
-                    self._stream.clock.release()
+                    self._recorder.let_go()
                     self._worker.stop(0)
         if self._complaint is not None:
             raise RunTimeoutError(self._complaint)
@@ -100,7 +100,7 @@ class Life(Generic[P]):
                     break
                 await clock.sleep(LOOK_S)
             self._note_halts()
-            self._worker.stop(0 if self._recorder.has_crashed else self._config.grace_s)
+            self._worker.stop(0 if self._recorder.has_crashed() else self._config.grace_s)
             await self._ended.wait()
 
     async def _watch(self) -> None:
@@ -121,7 +121,6 @@ class Life(Generic[P]):
                 self._lost = shard_id
             case Incident.CRASH:
                 self._line.is_cut = self._is_over = True
-                self._stream.clock.release()  # whatever other hooks are at
 
     def _has_lost(self) -> bool:
         """Tell whether the processor has been told of the lease that was taken away."""
@@ -147,7 +146,7 @@ class Life(Generic[P]):
         )
 
     def _run(self) -> Run[P]:
-        stream, has_crashed = self._stream, self._recorder.has_crashed
+        stream, has_crashed = self._stream, self._recorder.has_crashed()
         return Run(
             stream=stream,
             calls=tuple(self._recorder.calls),

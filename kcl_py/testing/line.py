@@ -1,6 +1,6 @@
 """The line from one worker to AWS: faults happen on it, silence ends, and a crash cuts it.
 
-Silence is measured by the clock of the test, so that a request which hangs takes no time of the day.
+Silence is measured by the clock of the test, so that a request which hangs takes no real time.
 """
 
 from collections.abc import Awaitable, Callable

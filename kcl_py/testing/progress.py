@@ -1,12 +1,12 @@
 """What a worker has still to do before a run of it is over. Pure, but for looking at the stream and its lease table."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import RecordProcessor
-from kcl_py.records import SequenceNumber
-from kcl_py.testing.run import HookCall, covers
+from kcl_py.testing.run import HookCall
 from kcl_py.testing.stream import FakeStream
 
 P = TypeVar("P", bound=RecordProcessor)
@@ -33,10 +33,13 @@ def is_halted(row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> bool:
 def _left(stream: FakeStream, shard_id: str, row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> str | None:
     if row is not None and row.has_ended:
         return None
-    records = stream.records(shard_id)
-    reached = max((call.batch.last for call in calls if call.batch and call.has_returned), default=SequenceNumber(-1))
-    stored = row.checkpoint if row is not None else None
-    finished = sum(record.position <= reached or covers(stored, record) for record in records)
+    records, positions = (
+        stream.records(shard_id),
+        [call.batch.last for call in calls if call.batch and call.has_returned],
+    )
+    if row is not None and row.position is not None:
+        positions.append(row.position)
+    finished = bisect_right(records, max(positions), key=lambda record: record.position) if positions else 0
     if finished < len(records):
         return f"{finished} of {len(records)} records are finished"
     if shard_id not in stream.open_shards:

@@ -5,6 +5,7 @@ they take, unless they wait for that clock or for a checkpoint.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
@@ -55,7 +56,8 @@ class Recorder(Generic[P]):
         self._processor, self._clock = processor, clock
         self._script, self._cause = script, cause
         self.calls: list[HookCall[P]] = []
-        self.has_crashed = False
+        self._is_dead = False
+        self._is_holding = True
 
     def observed(self) -> type[RecordProcessor]:
         """Make the class that goes to the worker."""
@@ -68,21 +70,31 @@ class Recorder(Generic[P]):
         Observed.__qualname__ = self._processor.__qualname__
         return Observed
 
+    def has_crashed(self) -> bool:
+        return self._is_dead
+
     def make(self) -> P:
         return self._processor()
 
+    def let_go(self) -> None:
+        """Let time pass from now on, whatever hooks are at: the run is to end."""
+        self._is_holding = False
+        self._clock.release()
+
     async def record(self, call: HookCall[P], work: Callable[[], Awaitable[None]]) -> None:
         """Do the work of one call, unless the worker is dead."""
-        if self.has_crashed:
+        if self.has_crashed():
             return
         self.calls.append(call)
         due = self._due(call)
         try:
-            with self._clock.held():
+            with self._clock.held() if self._is_holding else nullcontext():
                 if due:
                     await settle()  # what the worker does about earlier batches, such as a checkpoint, is done
                     self._happen(call, due & {Incident.STOP, Incident.LOSE_LEASE})
                     await settle()  # and it has heard that it is to stop
+                if self.has_crashed():
+                    return
                 await work()
                 self._happen(call, due & {Incident.FAIL, Incident.CRASH})
         except BaseException as error:
@@ -104,7 +116,9 @@ class Recorder(Generic[P]):
             del self._script[incident]
             if incident is Incident.FAIL:
                 raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
-            self.has_crashed = incident is Incident.CRASH
+            if incident is Incident.CRASH:
+                self._is_dead = True
+                self.let_go()
             self._cause(incident, call.shard_id)
 
 

@@ -7,7 +7,7 @@ from kcl_py.processor import RecordProcessor, check_processor
 from kcl_py.testing.entry import Entry, as_bytes
 from kcl_py.testing.life import Life
 from kcl_py.testing.recorder import Incident
-from kcl_py.testing.run import Run
+from kcl_py.testing.run import Run, covers
 from kcl_py.testing.stream import FakeStream
 
 P = TypeVar("P", bound=RecordProcessor)
@@ -20,7 +20,7 @@ async def run_processor(
     records: Iterable[str | bytes | Entry] = (),
     *,
     stream: FakeStream | None = None,
-    end: bool = False,
+    end_shards: bool = False,
     batch_size: int | None = None,
     checkpoint: Literal["auto", "manual"] | None = None,
     retries: int | None = None,
@@ -33,8 +33,8 @@ async def run_processor(
 ) -> Run[P]:
     """Run a worker with ``processor`` until all records are finished, then stop it in order, and return what it did.
 
-    The worker is the real one: leases, retries, checkpoints and hooks are as in ``kcl run``. It takes no time of the
-    day but what your hooks take, since time passes by itself whenever everything waits.
+    The worker is the real one: leases, retries, checkpoints and hooks are as in ``kcl run``. It takes no real
+    time but what your hooks take, since the clock moves by itself whenever everything waits.
 
     The last four options each name a record by its payload; what they say happens once, at the batch that holds it.
     To see what comes again after, run another worker on what this one has left: ``stream=run.stream``.
@@ -43,7 +43,7 @@ async def run_processor(
         processor: your class; it is made and called as it is.
         records: payloads, or what ``record`` describes, put before the worker starts.
         stream: where they are put; None for a new one of one shard.
-        end: whether all shards are closed after the records, so that ``shard_ended`` is called.
+        end_shards: whether all shards are closed after the records, so that ``shard_ended`` is called.
         batch_size: most records of a batch; the option ``delivery.batch.max_records``.
         checkpoint: the option ``checkpoint.mode``.
         retries: the option ``delivery.retries``.
@@ -54,11 +54,11 @@ async def run_processor(
         fail_at: when your hook has returned from this batch it counts as failed, and the batch comes again.
         crash_at: when your hook has returned from this batch the worker dies: nothing more is stored, no hook is
             called. What your other hooks are at is cancelled.
-        timeout_s: the longest the run may take, in seconds of the day.
+        timeout_s: the longest the run may take, in seconds of real time.
 
     Raises:
         RunTimeoutError: a hook did not return in time, or the work cannot come to its end; the sentence says which.
-        ValueError: no record on the stream has the payload that an option names.
+        ValueError: no record that is still to be finished has the payload that an option names.
         ProcessorError: the class cannot be used as a processor.
         ConfigError: an option is wrong.
         KclError: the worker could not start.
@@ -66,7 +66,7 @@ async def run_processor(
     check_processor(processor, f"{processor.__module__}:{processor.__qualname__}")
     stream = stream or FakeStream()
     stream.put(*records)
-    if end:
+    if end_shards:
         stream.end()
     named = {
         Incident.STOP: stop_at,
@@ -85,13 +85,18 @@ async def run_processor(
 
 
 def _check(script: Mapping[Incident, bytes], stream: FakeStream) -> None:
-    payloads = {record.data for shard_id in stream.shards for record in stream.records(shard_id)}
+    stored = stream.checkpoints
+    left = [
+        record.data
+        for shard_id in stream.shards
+        for record in stream.records(shard_id)
+        if not covers(stored.get(shard_id), record)
+    ]
     for incident, at in script.items():
-        if at not in payloads:
-            option = f"{incident.name.lower()}_at"
+        if at not in left:
             raise ValueError(
-                f"cannot use {option}: expected the payload of one of the {len(payloads)} records on the stream, "
-                "found another"
+                f"cannot use {incident.name.lower()}_at: expected the payload of one of the {len(left)} records that "
+                "are not finished yet, found another"
             )
 
 

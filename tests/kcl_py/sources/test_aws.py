@@ -161,7 +161,7 @@ async def test_request_ends_at_its_deadline_with_an_unknown_outcome() -> None:
 
 @pytest.mark.asyncio
 async def test_request_ends_at_its_deadline_of_the_clock_that_tests_move() -> None:
-    """So a request that hangs takes no time of the day in a test, and none before its time has come."""
+    """So a request that hangs takes no real time in a test, and none before its time has come."""
     clock, ended = ManualClock(), list[KclError]()
 
     async def hang() -> None:

@@ -20,7 +20,7 @@ class Listens(RecordProcessor):
 
 @pytest.mark.parametrize("kind", sorted(set(FaultKind) - {FaultKind.PARTIAL, FaultKind.STALE}))
 async def test_records_arrive_in_order_whatever_fails_now_and_then(kind: FaultKind) -> None:
-    """Of reads and of lease writes alike; what hangs or is late takes no time of the day."""
+    """Of reads and of lease writes alike; what hangs or is late takes no real time."""
     delay_s = 3.0 if kind is FaultKind.DELAY else 0.0
     often = [
         Fault(kind=kind, operation=name, probability=0.3, delay_s=delay_s) for name in ("GetRecords", "UpdateItem")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kcl_py import Checkpointer, ConfigError, OwnedShard, ProcessorError, RecordBatch, RecordProcessor
+from kcl_py import Checkpointer, ConfigError, LeaseTableError, OwnedShard, ProcessorError, RecordBatch, RecordProcessor
 from kcl_py.testing import FakeStream, record, run_processor
 
 pytestmark = pytest.mark.asyncio
@@ -92,7 +92,7 @@ async def test_manual_run_acknowledges_only_what_the_processor_checkpoints() -> 
 
 
 async def test_failing_batch_comes_again_with_its_reason_then_the_shard_halts() -> None:
-    """The error is there as it was raised; nothing of the day was spent on backoff."""
+    """The error is there as it was raised; no real time was spent on backoff."""
     began = time.perf_counter()
     run = await run_processor(Fussy, ["good", "bad", "never"], batch_size=1, retries=2)
     assert time.perf_counter() - began < 2
@@ -142,7 +142,7 @@ async def test_processor_that_cannot_be_prepared_halts_its_shard(where: str) -> 
 
 async def test_end_calls_shard_ended_after_the_last_record_and_its_children_follow() -> None:
     """All that a resharding means to a processor."""
-    run = await run_processor(Shout, ["a", "b"], end=True)
+    run = await run_processor(Shout, ["a", "b"], end_shards=True)
     parent, *children = run.stream.shards
     assert run.of(parent).hooks == ["initialize", "process_records", "shard_ended"]
     assert [run.of(child).hooks for child in children] == [["initialize", "shutdown_requested"]] * 2
@@ -171,8 +171,13 @@ async def test_class_that_is_no_processor_is_refused_as_by_kcl_run() -> None:
 
 async def test_incident_at_a_record_that_is_not_there_is_refused() -> None:
     """Else the test would show nothing, and pass."""
-    with pytest.raises(ValueError, match="cannot use crash_at: expected the payload of one of the 1 records"):
+    with pytest.raises(
+        ValueError, match="cannot use crash_at: expected the payload of one of the 1 records that are not"
+    ):
         await run_processor(Shout, ["a"], crash_at="b")
+    run = await run_processor(Shout, ["a"])
+    with pytest.raises(ValueError, match="cannot use lose_lease_at: expected the payload of one of the 0 records"):
+        await run_processor(Shout, stream=run.stream, lose_lease_at="a")
 
 
 async def test_time_of_the_run_stands_still_while_a_hook_waits_for_something_else() -> None:
@@ -222,3 +227,19 @@ async def test_same_seed_gives_the_same_run() -> None:
         return run.stream.clock.monotonic()
 
     assert await until_halted(1) == await until_halted(1) != await until_halted(2)
+
+
+async def test_worker_that_fails_as_a_whole_shows_its_error() -> None:
+    """A lease table that is deleted under it ends a worker, here as in ``kcl run``."""
+    stream = FakeStream()
+
+    class Vandal(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            stream.service.dynamodb.call("DeleteTable", {"TableName": stream.config().leases.table})
+            await stream.clock.sleep(60)
+
+    run = await run_processor(Vandal, ["a"], stream=stream)
+    assert isinstance(run.error, LeaseTableError)
+    assert run.outcome is None
+    assert run.checkpoints == {}
+    assert run.unacknowledged == [b"a"]

@@ -88,3 +88,18 @@ async def test_run_that_is_cancelled_stops_its_worker(processor: type[RecordProc
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(run_processor(processor, ["a"]), TIMEOUT_S)
     assert asyncio.all_tasks() == before
+
+
+class StuckForGood(Stuck):
+    """Does not even let go."""
+
+    async def lease_lost(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_last_hook_that_hangs_too_is_cut_off() -> None:
+    """On the manual clock, as by ``kcl run``: the run ends soon after its limit."""
+    began = time.perf_counter()
+    with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
+        await run_processor(StuckForGood, ["a"], timeout_s=TIMEOUT_S)
+    assert time.perf_counter() - began < TIMEOUT_S + 1
