@@ -7,7 +7,6 @@ import pytest
 
 from kcl_py import KclError
 from kcl_py.testing.local import local_aws
-from tests.test_packages import ROOT
 
 pytest_plugins = "pytester"
 
@@ -47,14 +46,6 @@ def test_other(kcl_local, pytestconfig):
     assert kcl_local == pytestconfig.first
 """
 STRICT = "[pytest]\nfilterwarnings = error\n"
-
-
-@pytest.fixture
-def plugin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The arguments that load the plugin of this checkout, be it what is installed or not."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    is_installed = request.config.pluginmanager.has_plugin("kcl_py")
-    return [] if is_installed else ["-p", "kcl_py.pytest_plugin"]
 
 
 @pytest.mark.parametrize("mark", ["asyncio", "anyio"])
