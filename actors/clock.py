@@ -10,7 +10,7 @@ _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock(Protocol):
-    """Three readings of time, all in seconds."""
+    """Three readings of time, all in seconds; it may offer ``move_on_after``, too (see the function of that name)."""
 
     def monotonic(self) -> float:
         """A clock that never goes back; only differences mean something."""

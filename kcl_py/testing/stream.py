@@ -4,7 +4,7 @@ A worker on it is the real one, down to the lease store. What the test itself do
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -115,7 +115,7 @@ class FakeStream:
     @property
     def open_shards(self) -> list[str]:
         """The ids of the shards that take records."""
-        return [key for key, shard in self._described().items() if "EndingSequenceNumber" not in shard[_NUMBERS]]
+        return [key for key, shard in self._described().items() if _is_open(shard)]
 
     def parents(self, shard_id: str) -> list[str]:
         """Return the ids of the shards that a shard was split or merged from; none, one or two."""
@@ -194,4 +194,5 @@ class FakeStream:
         return self.service.kinesis.call(operation, {"StreamName": self.name, **params})
 
 
-_NUMBERS = "SequenceNumberRange"
+def _is_open(shard: Mapping[str, Any]) -> bool:
+    return "EndingSequenceNumber" not in shard["SequenceNumberRange"]
