@@ -29,7 +29,7 @@ async def test_records_arrive_in_order_whatever_fails_now_and_then(kind: FaultKi
     options = {"fetch": {"max_records": 2}, "checkpoint": {"records": 1}}
     began = time.perf_counter()
     run = await run_processor(Listens, ALPHABET, stream=stream, batch_size=3, options=options)
-    assert time.perf_counter() - began < 5
+    assert time.perf_counter() - began < 20
     assert list(dict.fromkeys(run.finished)) == [each.encode() for each in ALPHABET]
     assert run.acknowledged == [each.encode() for each in ALPHABET]
     assert {operation for _, operation, _ in stream.faults.happened} == {"GetRecords", "UpdateItem"}
@@ -97,7 +97,7 @@ async def test_run_that_cannot_be_finished_says_what_is_left_to_do() -> None:
     began = time.perf_counter()
     with pytest.raises(RunTimeoutError, match="shardId-000000000000: 0 of 2 records are finished"):
         await run_processor(Listens, ["a", "b"], stream=stream)
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 20
 
 
 async def test_producer_can_be_tested_on_the_same_stream() -> None:

@@ -10,7 +10,7 @@ from kcl_py import Checkpointer, RecordBatch, RecordProcessor
 from kcl_py.testing import FakeStream, RunTimeoutError, record, run_processor
 
 pytestmark = pytest.mark.asyncio
-TIMEOUT_S = 0.2
+TIMEOUT_S = 0.5
 
 
 class Stuck(RecordProcessor):
@@ -56,9 +56,9 @@ async def test_hook_that_does_not_return_is_named_with_what_was_finished() -> No
 
     with pytest.raises(RunTimeoutError) as raised:
         await run_processor(StuckOnOne, stream=stream, timeout_s=TIMEOUT_S)
-    assert TIMEOUT_S <= time.perf_counter() - began < TIMEOUT_S + 1
+    assert TIMEOUT_S <= time.perf_counter() - began < TIMEOUT_S + 5
     assert str(raised.value).endswith(
-        "StuckOnOne': expected its work to be done within 0.2 s, found: shardId-000000000000: "
+        "StuckOnOne': expected its work to be done within 0.5 s, found: shardId-000000000000: "
         "0 of 1 records are finished; process_records of shardId-000000000000 has not returned"
     )
     assert "secret" not in str(raised.value)
@@ -102,4 +102,4 @@ async def test_last_hook_that_hangs_too_is_cut_off() -> None:
     began = time.perf_counter()
     with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
         await run_processor(StuckForGood, ["a"], timeout_s=TIMEOUT_S)
-    assert time.perf_counter() - began < TIMEOUT_S + 1
+    assert time.perf_counter() - began < TIMEOUT_S + 5
