@@ -1,6 +1,7 @@
 """Time as the actors see it: injected, so that a test or a simulation can be the one who moves it."""
 
 import time
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import anyio
@@ -9,7 +10,7 @@ _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock(Protocol):
-    """Three readings of time, all in seconds."""
+    """Three readings of time, all in seconds; it may offer ``move_on_after``, too (see the function of that name)."""
 
     def monotonic(self) -> float:
         """A clock that never goes back; only differences mean something."""
@@ -38,3 +39,12 @@ class SystemClock:
 
     async def sleep(self, delay_s: float) -> None:
         await anyio.sleep(delay_s)
+
+
+def move_on_after(clock: Clock | None, delay_s: float) -> AbstractContextManager[anyio.CancelScope]:
+    """Limit what a block may take, as ``anyio.move_on_after`` does, by a clock that can do that itself.
+
+    Such a clock has a method ``move_on_after(delay_s)``. For any other, and for none, it is the event loop's time.
+    """
+    limited: AbstractContextManager[anyio.CancelScope] = getattr(clock, "move_on_after", anyio.move_on_after)(delay_s)
+    return limited

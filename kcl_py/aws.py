@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import anyio
-
+from actors.clock import Clock, move_on_after
 from kcl_py.errors import (
     ConditionFailedError,
     CredentialsError,
@@ -106,14 +105,16 @@ class RefusedError(RequestError, CredentialsError):
 
 
 @contextmanager
-def request(operation: str, target: str, *, deadline_s: float) -> Iterator[None]:
-    """Run one AWS request under a total deadline, raising only errors of ours.
+def request(operation: str, target: str, *, deadline_s: float, clock: Clock | None = None) -> Iterator[None]:
+    """Run one AWS request under a total deadline, by ``clock`` if it can tell, raising only errors of ours.
 
     Whatever the deadline cuts off has an unknown outcome: a plain ``RequestError``. Cancellation passes through.
     """
     try:
-        with anyio.fail_after(deadline_s):
+        with move_on_after(clock, deadline_s) as limit:
             yield
+        if limit.cancelled_caught:
+            raise TimeoutError
     except Exception as error:
         raise translate(error, operation, target) from error
 

@@ -137,7 +137,7 @@ async def reach(source: Source, stream: str, place: str = "", *, timeout_s: floa
     ends_at = clock.monotonic() + timeout_s
 
     async def describe() -> StreamInfo:
-        with request("DescribeStreamSummary", stream, deadline_s=ends_at - clock.monotonic()):
+        with request("DescribeStreamSummary", stream, deadline_s=ends_at - clock.monotonic(), clock=clock):
             info = await source.describe()
         if info.status == "CREATING":
             raise RequestError("DescribeStreamSummary", stream, "CREATING", "the stream is still being created")

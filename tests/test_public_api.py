@@ -8,15 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import actors
 import kcl_py
+import kcl_py.testing
 import spark_bridge
 from kcl_py import errors
 
 PROGRAM = Path(__file__).parent / "typing" / "api.py"
+PACKAGES = (actors, kcl_py, kcl_py.testing, spark_bridge)
 BESIDE = {"Config": "kcl_py.config", "Source": "kcl_py.sources.source", "LeaseStore": "kcl_py.leases.store"}
 """What the signatures of these mention is in their modules, which few need."""
 PUBLIC = {
@@ -57,6 +60,15 @@ def test_public_names_are_the_published_ones() -> None:
     assert kcl_py.__all__ == sorted(kcl_py.__all__)
 
 
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: str(package.__name__))
+def test_package_says_in_order_what_is_public(package: ModuleType) -> None:
+    """Each name is there, and what is a class or a function says what it is for."""
+    assert package.__all__ == sorted(package.__all__)
+    values = {name: getattr(package, name) for name in package.__all__}
+    named = {name: value for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)}
+    assert [name for name, value in named.items() if not inspect.getdoc(value)] == []
+
+
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_public_name_can_be_imported(name: str) -> None:
     """The lazy ones too."""
@@ -88,8 +100,9 @@ def test_typed_program_uses_every_public_name() -> None:
         if isinstance(node, ast.ImportFrom)
         for name in node.names
     }
-    public = {(package.__name__, name) for package in (actors, kcl_py, spark_bridge) for name in package.__all__}
-    assert sorted(public - used - {("actors", "Clock"), ("actors", "Node")}) == []
+    public = {(package.__name__, name) for package in PACKAGES for name in package.__all__}
+    from_elsewhere = {("actors", "Clock"), ("actors", "Node"), ("kcl_py.testing", "ManualClock")}
+    assert sorted(public - used - from_elsewhere) == []
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

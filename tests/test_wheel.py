@@ -21,6 +21,10 @@ for name in {PACKAGES!r}:
     print(module.__file__)
 print(importlib.metadata.version("kcl-py"))
 """
+USES_FIXTURE = """
+def test_fixture_is_there(kcl_stream):
+    assert kcl_stream.shards == ["shardId-000000000000"]
+"""
 
 
 def run(*command: str | Path, cwd: Path, **env: str) -> str:
@@ -78,3 +82,15 @@ def test_installed_command_runs(installed: Path) -> None:
     """The entry point is there and says the version."""
     said = run(installed / "bin" / "kcl", "--version", cwd=installed.parent, PYTHONPATH=str(installed))
     assert said == f"kcl-py {PROJECT['version']}\n"
+
+
+def test_installed_fixtures_are_found_by_pytest(installed: Path) -> None:
+    """By the entry point, in a project that does nothing for it; ``-p no:kcl_py`` leaves them out."""
+    project = installed.parent / "project"
+    project.mkdir()
+    (project / "test_it.py").write_text(USES_FIXTURE, encoding="utf-8")
+    pytest_run = (sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", "-p", "no:cacheprovider")
+    said = run(*pytest_run, "test_it.py", cwd=project, PYTHONPATH=str(installed))
+    assert "1 passed" in said
+    listed = run(*pytest_run, "-p", "no:kcl_py", "--fixtures", cwd=project, PYTHONPATH=str(installed))
+    assert "kcl_stream" not in listed

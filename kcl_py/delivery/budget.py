@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from actors import Clock
+from actors.clock import move_on_after
 
 FETCH_BYTES = 10_485_760
 """The most that one reply brings. Source: the GetRecords API reference, 10 MB."""
@@ -27,7 +28,7 @@ class Budget:
 
     Args:
         total_bytes: below which another fetch may be sent.
-        clock: tells for how long a shard has finished nothing.
+        clock: tells for how long a shard has finished nothing, and how long one has waited.
     """
 
     def __init__(self, total_bytes: int, clock: Clock) -> None:
@@ -54,7 +55,7 @@ class Budget:
         self._grant()
         try:
             while not request.granted.is_set():
-                with anyio.move_on_after(PATIENCE_S) as patience:
+                with move_on_after(self._clock, PATIENCE_S) as patience:
                     await request.granted.wait()
                 if patience.cancelled_caught:
                     self._call_in_for(request)

@@ -44,7 +44,7 @@ class DynamoLeaseStore:
 
     async def ensure(self) -> float | None:
         began_at = self._clock.monotonic()
-        created = await find_or_create(self._client, self._table, self._leases)
+        created = await find_or_create(self._client, self._table, self._leases, self._clock)
         self._has_workers = await self._find_workers()
         await until_active(self._client, self._table, self._clock)
         return self._clock.monotonic() - began_at if created else None
@@ -56,12 +56,12 @@ class DynamoLeaseStore:
             MissingError: there is none.
             LeaseTableError: it has another key, is not ACTIVE in time, or may not be looked at.
         """
-        await find(self._client, self._table)
+        await find(self._client, self._table, self._clock)
         await until_active(self._client, self._table, self._clock)
 
     async def _find_workers(self) -> bool:
         try:
-            if await find_or_create(self._client, self._workers, self._leases):
+            if await find_or_create(self._client, self._workers, self._leases, self._clock):
                 await until_active(self._client, self._workers, self._clock)
         except LeaseTableError as error:
             log.warning("kcl_py.table.workers_unavailable", table=self._workers.name, error=str(error))
@@ -132,7 +132,7 @@ class DynamoLeaseStore:
         items: list[Item] = []
         start: dict[str, Any] = {}
         while True:
-            with request("Scan", table.name, deadline_s=self._deadline_s):
+            with request("Scan", table.name, deadline_s=self._deadline_s, clock=self._clock):
                 page = await self._client.scan(TableName=table.name, ConsistentRead=consistent, **start)
             items += map(decode_item, page.get("Items", ()))
             if not page.get("LastEvaluatedKey"):
@@ -143,7 +143,9 @@ class DynamoLeaseStore:
         return {"TableName": self._table.name, "Key": {"leaseKey": encode(key)}}
 
     def _request(self, operation: str, key: str, table: Table | None = None) -> AbstractContextManager[None]:
-        return request(operation, f"{(table or self._table).name}/{key}", deadline_s=self._deadline_s)
+        return request(
+            operation, f"{(table or self._table).name}/{key}", deadline_s=self._deadline_s, clock=self._clock
+        )
 
     def _row(self, operation: str, key: str, item: Mapping[str, Any]) -> LeaseRow:
         try:

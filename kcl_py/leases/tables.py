@@ -33,7 +33,7 @@ class Table:
     """Its only key: a hash key of type S."""
 
 
-async def find(client: DynamoClient, table: Table) -> None:
+async def find(client: DynamoClient, table: Table, clock: Clock) -> None:
     """Make sure that the table is there, with the key that it should have; it need not be ACTIVE yet.
 
     Raises:
@@ -41,10 +41,10 @@ async def find(client: DynamoClient, table: Table) -> None:
         LeaseTableError: another key schema; no permission.
         RequestError: AWS did not answer.
     """
-    _check_schema(table, await _describe(client, table))
+    _check_schema(table, await _describe(client, table, clock))
 
 
-async def find_or_create(client: DynamoClient, table: Table, leases: Leases) -> bool:
+async def find_or_create(client: DynamoClient, table: Table, leases: Leases, clock: Clock) -> bool:
     """Create the table unless it is there; True if this call created it. It need not be ACTIVE yet.
 
     Raises:
@@ -52,14 +52,14 @@ async def find_or_create(client: DynamoClient, table: Table, leases: Leases) -> 
         RequestError: AWS did not answer.
     """
     try:
-        await find(client, table)
+        await find(client, table, clock)
     except MissingError:
         if not leases.create:
             raise LeaseTableError(
                 f"cannot use {table.what} {table.name!r}: expected an existing table as leases.create is false, "
                 "found none; create it or set leases.create: true"
             ) from None
-        return await _create(client, table, leases)
+        return await _create(client, table, leases, clock)
     return False
 
 
@@ -73,7 +73,7 @@ async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None
     pause_s, waited_s, status = POLL_S, 0.0, "no table"
     while waited_s < ACTIVE_WITHIN_S:
         try:
-            found = await _describe(client, table)
+            found = await _describe(client, table, clock)
             _check_schema(table, found)
             status = str(found["TableStatus"])
         except MissingError:
@@ -90,9 +90,9 @@ async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None
     )
 
 
-async def _describe(client: DynamoClient, table: Table) -> Mapping[str, Any]:
+async def _describe(client: DynamoClient, table: Table, clock: Clock) -> Mapping[str, Any]:
     try:
-        with request("DescribeTable", table.name, deadline_s=DEADLINE_S):
+        with request("DescribeTable", table.name, deadline_s=DEADLINE_S, clock=clock):
             reply = await client.describe_table(TableName=table.name)
     except RejectedError as error:
         raise _denied("look at", table, error) from error
@@ -100,13 +100,13 @@ async def _describe(client: DynamoClient, table: Table) -> Mapping[str, Any]:
     return described
 
 
-async def _create(client: DynamoClient, table: Table, leases: Leases) -> bool:
+async def _create(client: DynamoClient, table: Table, leases: Leases, clock: Clock) -> bool:
     billing: dict[str, Any] = {"BillingMode": "PAY_PER_REQUEST"}
     if leases.billing != "on_demand":
         units = {"ReadCapacityUnits": leases.billing.read, "WriteCapacityUnits": leases.billing.write}
         billing = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": units}
     try:
-        with request("CreateTable", table.name, deadline_s=DEADLINE_S):
+        with request("CreateTable", table.name, deadline_s=DEADLINE_S, clock=clock):
             await client.create_table(
                 TableName=table.name,
                 KeySchema=[{"AttributeName": table.key, "KeyType": "HASH"}],

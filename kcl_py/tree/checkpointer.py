@@ -1,8 +1,7 @@
 """The checkpointer that hooks receive: says what is finished, and has the Lease store it."""
 
-import anyio
-
 from actors import Clock, Ref
+from actors.clock import move_on_after
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.errors import CheckpointFailedError, LeaseLostError, PositionError
 from kcl_py.leases.fence import Fence
@@ -19,7 +18,7 @@ class ShardCheckpointer:
         fence: whether this worker still holds the lease.
         lease: the only writer of the row.
         clock: of the worker.
-        timeout_s: how long storing may take, in seconds.
+        timeout_s: how long storing may take, in seconds of the clock.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class ShardCheckpointer:
             return
         answer = Answer()
         self._lease.tell(Checkpoint(tenure.token, position, answer))
-        with anyio.move_on_after(self._timeout_s):
+        with move_on_after(self._clock, self._timeout_s):
             await answer.arrived.wait()
         match answer.outcome:
             case CheckpointOutcome.STORED:

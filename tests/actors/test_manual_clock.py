@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from actors import Clock, Started, SystemClock
+from actors.clock import move_on_after
 from actors.events import Ended
 from actors.testing import EventLog, ManualClock, settle
 
@@ -53,6 +54,30 @@ async def test_nothing_wakes_while_the_clock_stands_still(clock: ManualClock) ->
     assert scope.cancelled_caught
 
 
+async def test_limit_cancels_a_block_once_its_time_has_passed(clock: ManualClock) -> None:
+    """As anyio's own by the event loop's time; a block that is left before is not, and is forgotten."""
+    with move_on_after(clock, 5.0) as in_time:
+        await anyio.lowlevel.checkpoint()
+    assert not in_time.cancelled_caught
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.advance, 9.0)
+        with anyio.fail_after(5), move_on_after(clock, 7.0) as late:
+            await anyio.sleep_forever()
+        assert clock.monotonic() == 1007.0
+    assert late.cancelled_caught
+    with move_on_after(clock, 0) as over:
+        await anyio.sleep_forever()
+    assert over.cancelled_caught
+
+
+@pytest.mark.parametrize("clock", [None, SystemClock()])
+async def test_limit_is_the_event_loops_by_a_clock_that_cannot_tell(clock: Clock | None) -> None:
+    """So any three readings of time make a clock."""
+    with move_on_after(clock, 0.001) as late:
+        await anyio.sleep_forever()
+    assert late.cancelled_caught
+
+
 async def test_wall_time_moves_with_monotonic_time(clock: ManualClock) -> None:
     """Both readings come from the same hand."""
     before = clock.time()
@@ -77,6 +102,27 @@ async def test_system_clock_never_goes_back() -> None:
     await clock.sleep(0)
     assert clock.monotonic() >= first
     assert clock.time() > 1_700_000_000
+
+
+async def test_settle_returns_to_two_at_once_after_all_others_wait() -> None:
+    """They do not wait for each other, and both for work that takes many turns."""
+    done: list[str] = []
+
+    async def work() -> None:
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        done.append("work")
+
+    async def look() -> None:
+        await settle()
+        done.append("look")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            tasks.start_soon(work)
+            tasks.start_soon(look)
+    assert done == ["work", "look", "look"]
 
 
 async def test_event_log_waits_for_the_event_that_has_not_happened_yet(log: EventLog) -> None:

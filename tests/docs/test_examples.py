@@ -13,14 +13,20 @@ from tests.docs.pages import DOCS, PAGES, blocks
 CONFIG = "[pytest]\nfilterwarnings = error\n"
 
 
-def test_the_test_that_users_are_shown_passes(tmp_path: Path) -> None:
-    """Pasted into a file of its own, in a folder of its own."""
-    [program] = blocks(DOCS / "testing.md", "python")
-    (tmp_path / "test_shout.py").write_text(program, encoding="utf-8")
+def test_the_tests_that_users_are_shown_pass(tmp_path: Path, plugin: list[str]) -> None:
+    """Pasted into a file of its own, in a folder of its own, one after the other as they are on the page."""
+    programs = blocks(DOCS / "testing.md", "python")
+    (tmp_path / "test_shout.py").write_text("\n\n".join(programs), encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(CONFIG, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "test_shout.py"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", *plugin]
+    ran = subprocess.run([*command, "test_shout.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "6 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_the_first_test_that_users_are_shown_has_ten_lines() -> None:
+    """A person who has written a processor sees at a glance what it takes."""
+    lines = [line for line in blocks(DOCS / "testing.md", "python")[0].splitlines() if line]
+    assert len(lines) <= 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))

@@ -1,10 +1,15 @@
 """The second example counts by key, and counts exactly."""
 
+import asyncio
 import json
 import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from examples.e02_count_by_key import CountByKey
+from kcl_py.testing import record, run_processor
 from tests.examples.conftest import Run, put
 
 
@@ -38,3 +43,18 @@ def test_count_by_key_has_a_stopped_workers_successor_go_on_where_it_was(
     second.send(signal.SIGTERM)
     assert second.wait() == 0
     assert second.out.lines == ["shardId-000000000000: 3 records, 3 keys"]
+
+
+@pytest.mark.parametrize("at", ["apple", "ant", "bean", "axe"])
+@pytest.mark.parametrize("incident", ["crash_at", "fail_at", "lose_lease_at", "stop_at"])
+def test_count_by_key_counts_exactly_whatever_happens_at_a_record(
+    incident: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory, and with whoever takes the shard next."""
+    monkeypatch.setenv("COUNTS_OUT", str(tmp_path))
+    records = [record(each, key=each[0]) for each in ("apple", "ant", "bean", "axe")]
+    happens: dict[str, Any] = {incident: at}
+    first = asyncio.run(run_processor(CountByKey, records, batch_size=1, checkpoint="manual", **happens))
+    asyncio.run(run_processor(CountByKey, stream=first.stream, batch_size=1, checkpoint="manual"))
+    state = json.loads((tmp_path / "shardId-000000000000.json").read_bytes())
+    assert state["counts"] == {"a": 3, "b": 1}

@@ -74,6 +74,19 @@ from kcl_py import (
     StreamIdentityError,
     StreamNotFoundError,
 )
+from kcl_py.testing import (
+    Entry,
+    FakeStream,
+    Fault,
+    FaultKind,
+    Faults,
+    HookCall,
+    Run,
+    RunTimeoutError,
+    ScriptedError,
+    record,
+    run_processor,
+)
 from spark_bridge import JavaNotFoundError, KclDataSource, ensure_java
 
 # --- kcl_py: a processor, and a worker in code --------------------------------------------------------------------
@@ -96,8 +109,8 @@ class Orders(RecordProcessor):
         assert_type((batch.stream, batch.shard_id, batch.millis_behind_latest), tuple[str, str, int])
         assert_type(batch.first < batch.last, bool)
         assert_type(len(batch), int)
-        for record in batch:
-            self.look_at(record)
+        for each in batch:
+            self.look_at(each)
         try:
             await checkpointer.checkpoint(batch)
             await checkpointer.checkpoint(at=batch.records[-1])
@@ -159,6 +172,65 @@ async def exit_code() -> int:
     except KclError:
         return 1
     return 0
+
+
+# --- kcl_py.testing: the processor in tests -----------------------------------------------------------------------
+
+
+async def test_orders(stream: FakeStream) -> None:
+    """Run it on records, and look at all that a run tells."""
+    entry = record("a", key="k", hash_key=7)
+    assert_type(entry, Entry)
+    try:
+        run = await run_processor(
+            Orders,
+            ["text", b"bytes", entry],
+            stream=stream,
+            end_shards=True,
+            batch_size=2,
+            checkpoint="manual",
+            retries=1,
+            options={"grace_s": 5},
+            crash_at="text",
+            timeout_s=1.0,
+        )
+    except RunTimeoutError as error:
+        assert_type(error.retryable, bool)
+        return
+    assert_type(run, Run[Orders])
+    assert_type(run.processors, list[Orders])
+    assert_type((run.delivered, run.finished, run.acknowledged), tuple[list[bytes], list[bytes], list[bytes]])
+    assert_type((run.redelivered, run.unacknowledged, run.hooks), tuple[list[bytes], list[bytes], list[str]])
+    assert_type((run.outcome, run.error), tuple[Outcome | None, BaseException | None])
+    assert_type(run.batches, list[RecordBatch])
+    for call in run.of(run.stream.shards[0]).calls:
+        assert_type(call, HookCall[Orders])
+        assert_type((call.hook, call.shard_id, call.has_returned), tuple[str, str, bool])
+        assert not isinstance(call.error, ScriptedError)
+    run.assert_nothing_lost({b"text"})
+    run.assert_key_order([b"text", b"bytes"])
+
+
+async def test_stream() -> None:
+    """Have a worker on a stream of one's own, on a bad day."""
+    clock = ManualClock()
+    fault = Fault(kind=FaultKind.THROTTLE, service="kinesis", operation="GetRecords", times=2)
+    stream = FakeStream(shards=2, faults=[fault], clock=clock, seed=7, name="orders")
+    assert_type(stream.faults, Faults)
+    stream.faults.add(fault)
+    assert_type(stream.put("a", record("b")), list[Record])
+    assert_type(stream.split(stream.shards[0]), list[str])
+    assert_type(stream.merge(stream.open_shards[0], stream.open_shards[1]), str)
+    assert_type((stream.end(), stream.parents("shardId-0")), tuple[list[str], list[str]])
+    assert_type(stream.checkpoints, dict[str, str])
+    async with clock.passing(), stream.worker(Orders, grace_s=5) as worker:
+        assert_type(worker, Stream)
+        stream.take_lease(stream.shards[0])
+        await clock.sleep(60)
+    config = stream.config(checkpoint={"mode": "manual"})
+    async with Stream(config, processor=Orders, clients=stream.clients(config), clock=clock):
+        await clock.advance(10)
+    await stream.kinesis_client().put_record(StreamName=stream.name, Data=b"c", PartitionKey="k")
 
 
 # --- actors -------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class KinesisSource:
             decode.install(client)
 
     async def describe(self) -> StreamInfo:
-        with request("DescribeStreamSummary", self._stream, deadline_s=self._deadline_s):
+        with request("DescribeStreamSummary", self._stream, deadline_s=self._deadline_s, clock=self._clock):
             reply = await self._client.describe_stream_summary(**self._naming)
         summary = reply["StreamDescriptionSummary"]
         return StreamInfo(
@@ -103,7 +103,7 @@ class KinesisSource:
 
     async def _page(self, **arguments: Any) -> Any:
         """One page; AWS refuses a token together with a name."""
-        with request("ListShards", self._stream, deadline_s=self._deadline_s):
+        with request("ListShards", self._stream, deadline_s=self._deadline_s, clock=self._clock):
             return await self._client.list_shards(**arguments)
 
     async def open(self, shard_id: str, position: Position) -> str:
@@ -113,12 +113,12 @@ class KinesisSource:
                 arguments["Timestamp"] = _instant(position.value)
             case PositionKind.AT | PositionKind.AFTER:
                 arguments["StartingSequenceNumber"] = str(position.value)
-        with request("GetShardIterator", f"{self._stream}/{shard_id}", deadline_s=self._deadline_s):
+        with request("GetShardIterator", f"{self._stream}/{shard_id}", deadline_s=self._deadline_s, clock=self._clock):
             reply = await self._client.get_shard_iterator(**arguments)
         return str(reply["ShardIterator"])
 
     async def fetch(self, shard_id: str, iterator: str, *, limit: int) -> Fetched:
-        with request("GetRecords", f"{self._stream}/{shard_id}", deadline_s=self._deadline_s):
+        with request("GetRecords", f"{self._stream}/{shard_id}", deadline_s=self._deadline_s, clock=self._clock):
             reply = await self._client.get_records(ShardIterator=iterator, Limit=limit, **self._arn)
         records: list[Record] = reply["Records"]
         return Fetched(

@@ -106,7 +106,7 @@ class StreamWriter:
     async def _send(self, entries: Sequence[Entry], waiting: list[int], placed: list[Placed | None]) -> dict[int, str]:
         """Send one request; fills ``placed`` and returns AWS's code for each record that it refused."""
         records = [{"PartitionKey": entries[index][0], "Data": entries[index][1]} for index in waiting]
-        with request("PutRecords", self._stream, deadline_s=self._deadline_s):
+        with request("PutRecords", self._stream, deadline_s=self._deadline_s, clock=self._clock):
             reply = await self._client.put_records(Records=records, **self._naming)
         refused: dict[int, str] = {}
         for index, result in zip(waiting, reply["Records"], strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from actors.testing import ManualClock
 from kcl_py.delivery.budget import FETCH_BYTES, IDLE_S, PATIENCE_S, Account, Budget
 from tests.simclock import SimClock
 from tests.simloop import sim_loop, simulated
@@ -179,6 +180,22 @@ async def test_shard_that_finishes_nothing_is_called_in_when_another_holds_nothi
     assert not turn.done()
     await asyncio.wait_for(turn, PATIENCE_S)
     assert shards.called == ["stuck"]
+
+
+@pytest.mark.asyncio
+async def test_patience_is_measured_by_the_clock_that_tests_move() -> None:
+    """No real time has to pass before somebody is called in, and none is taken for patience."""
+    clock, called = ManualClock(), list[str]()
+    budget = Budget(SMALL, clock)
+    idle, hungry = budget.account(lambda: called.append("idle")), budget.account(lambda: called.append("hungry"))
+    await idle.turn()
+    idle.settle(1)
+    await clock.advance(IDLE_S)
+    turn = asyncio.ensure_future(hungry.turn())
+    await clock.advance(SOON_S)
+    assert (called, turn.done()) == ([], False)
+    await clock.advance(SOON_S)
+    assert (called, turn.done()) == (["idle"], True)
 
 
 @simulated

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from botocore import exceptions as boto
 
+from actors.testing import ManualClock
 from kcl_py.aws import request, translate
 from kcl_py.errors import (
     ConditionFailedError,
@@ -156,6 +157,26 @@ async def test_request_ends_at_its_deadline_with_an_unknown_outcome() -> None:
         request("GetRecords", "orders", deadline_s=0.01),
     ):
         await anyio.sleep_forever()
+
+
+@pytest.mark.asyncio
+async def test_request_ends_at_its_deadline_of_the_clock_that_tests_move() -> None:
+    """So a request that hangs takes no real time in a test, and none before its time has come."""
+    clock, ended = ManualClock(), list[KclError]()
+
+    async def hang() -> None:
+        try:
+            with request("GetRecords", "orders", deadline_s=20, clock=clock):
+                await anyio.sleep_forever()
+        except KclError as error:
+            ended.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hang)
+        await clock.advance(19.9)
+        assert ended == []
+        await clock.advance(0.1)
+    assert [type(error) for error in ended] == [RequestError]
 
 
 @pytest.mark.asyncio

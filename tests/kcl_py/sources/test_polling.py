@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from actors import SystemClock
 from actors.testing import ManualClock
 from kcl_py.errors import IteratorExpiredError, MissingError, RejectedError, RequestError
 from kcl_py.local.client import KinesisClient
@@ -95,7 +96,7 @@ async def test_list_shards_follows_all_pages_of_a_large_stream() -> None:
 
 
 class StallingClient(KinesisClient):
-    """Lets five minutes and more pass before it asks for a following page."""
+    """Lets five minutes and more of the service's time pass before it asks for a following page."""
 
     def __init__(self, world: World, stalls: int) -> None:
         super().__init__(world.model, world.clock)
@@ -114,7 +115,7 @@ async def test_list_shards_begins_again_when_a_page_token_expires() -> None:
     """The listing is complete and holds no shard twice."""
     world = World(1500)
     client = StallingClient(world, stalls=1)
-    shards = (await KinesisSource(client, "orders", clock=world.clock).list_shards()).shards
+    shards = (await KinesisSource(client, "orders", clock=SystemClock()).list_shards()).shards
     assert len({shard.shard_id for shard in shards}) == len(shards) == 1500
     assert [sorted(page) for page in client.pages] == [["StreamName"], ["NextToken"], ["StreamName"], ["NextToken"]]
 
@@ -124,7 +125,7 @@ async def test_list_shards_fails_when_its_tokens_expire_every_time() -> None:
     world = World(1500)
     client = StallingClient(world, stalls=100)
     with pytest.raises(RequestError, match="ExpiredNextTokenException") as raised:
-        await KinesisSource(client, "orders", clock=world.clock).list_shards()
+        await KinesisSource(client, "orders", clock=SystemClock()).list_shards()
     assert raised.value.retryable
 
 

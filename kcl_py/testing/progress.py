@@ -1,0 +1,49 @@
+"""What a worker has still to do before a run of it is over. Pure, but for looking at the stream and its lease table."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from kcl_py.leases.row import LeaseRow
+from kcl_py.processor import RecordProcessor
+from kcl_py.testing.run import HookCall
+from kcl_py.testing.stream import FakeStream
+
+P = TypeVar("P", bound=RecordProcessor)
+
+
+def awaited(stream: FakeStream, rows: Mapping[str, LeaseRow], calls: Sequence[HookCall[P]]) -> list[str]:
+    """Say what is left to do, shard by shard; nothing is once every shard is finished or cannot go on."""
+    left: list[str] = []
+    stuck: set[str] = set()
+    for shard_id in stream.shards:
+        mine, row = [call for call in calls if call.shard_id == shard_id], rows.get(shard_id)
+        if is_halted(row, mine) or stuck.intersection(stream.parents(shard_id)):
+            stuck.add(shard_id)
+        elif (what := _left(stream, shard_id, row, mine)) is not None:
+            left.append(f"{shard_id}: {what}")
+    return left
+
+
+def is_halted(row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> bool:
+    """Tell whether the shard was halted by the worker that made these calls: a take removes an earlier one's halt."""
+    return row is not None and row.native.halted is not None and bool(calls)
+
+
+def _left(stream: FakeStream, shard_id: str, row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> str | None:
+    if row is not None and row.has_ended:
+        return None
+    records, positions = (
+        stream.records(shard_id),
+        [call.batch.last for call in calls if call.batch and call.has_returned],
+    )
+    if row is not None and row.position is not None:
+        positions.append(row.position)
+    finished = bisect_right(records, max(positions), key=lambda record: record.position) if positions else 0
+    if finished < len(records):
+        return f"{finished} of {len(records)} records are finished"
+    if shard_id not in stream.open_shards:
+        return "its end is not stored"
+    if not any(call.hook == "initialize" and call.has_returned for call in calls):
+        return "it is not initialized"
+    return None

@@ -1,0 +1,178 @@
+"""Stands between the tree and a user's processor: notes each call of a hook, and lets happen what a test has scripted.
+
+It is the user's own class that is made and called. While a hook runs the manual clock is held: hooks take what time
+they take, unless they wait for that clock or for a checkpoint.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+import anyio
+
+from actors.testing import ManualClock, settle
+from kcl_py.errors import KclError
+from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
+from kcl_py.records import Record, RecordBatch
+from kcl_py.testing.run import HookCall
+
+P = TypeVar("P", bound=RecordProcessor)
+
+
+class ScriptedError(KclError):
+    """Raised in the place of the processor by ``run_processor(fail_at=…)``."""
+
+    retryable = True
+
+
+class Incident(Enum):
+    """What can happen at the batch that holds a certain record."""
+
+    STOP = auto()
+    LOSE_LEASE = auto()
+    FAIL = auto()
+    CRASH = auto()
+
+
+class Recorder(Generic[P]):
+    """Notes what the processors of one worker do.
+
+    Args:
+        processor: the user's class.
+        clock: is held while a hook runs.
+        script: incidents, each with the payload of the record at which it happens, once.
+        cause: has an incident happen to a shard; a failure is raised here.
+    """
+
+    def __init__(
+        self,
+        processor: type[P],
+        *,
+        clock: ManualClock,
+        script: dict[Incident, bytes],
+        cause: Callable[[Incident, str], None],
+    ) -> None:
+        self._processor, self._clock = processor, clock
+        self._script, self._cause = script, cause
+        self.calls: list[HookCall[P]] = []
+        self._is_dead = False
+        self._is_holding = True
+
+    def observed(self) -> type[RecordProcessor]:
+        """Make the class that goes to the worker."""
+        recorder = self
+
+        class Observed(_Observed[P]):
+            def __init__(self) -> None:
+                super().__init__(recorder)
+
+        Observed.__qualname__ = self._processor.__qualname__
+        return Observed
+
+    def has_crashed(self) -> bool:
+        return self._is_dead
+
+    def make(self) -> P:
+        return self._processor()
+
+    def let_go(self) -> None:
+        """Let time pass from now on, whatever hooks are at: the run is to end."""
+        self._is_holding = False
+        self._clock.release()
+
+    async def record(self, call: HookCall[P], work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work of one call, unless the worker is dead."""
+        if self.has_crashed():
+            return
+        self.calls.append(call)
+        due = self._due(call)
+        try:
+            with self._clock.held() if self._is_holding else nullcontext():
+                if due:
+                    await settle()  # what the worker does about earlier batches, such as a checkpoint, is done
+                    self._happen(call, due & {Incident.STOP, Incident.LOSE_LEASE})
+                    await settle()  # and it has heard that it is to stop
+                if self.has_crashed():
+                    return
+                await work()
+                self._happen(call, due & {Incident.FAIL, Incident.CRASH})
+        except BaseException as error:
+            call.error = error
+            raise
+        if Incident.CRASH in due:
+            await anyio.sleep_forever()
+        call.has_returned = True
+
+    def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
+        return _Checkpointer(checkpointer, self._clock)
+
+    def _due(self, call: HookCall[P]) -> set[Incident]:
+        payloads = [record.data for record in call.batch or ()]
+        return {incident for incident, at in self._script.items() if at in payloads}
+
+    def _happen(self, call: HookCall[P], due: set[Incident]) -> None:
+        for incident in [each for each in Incident if each in due]:
+            del self._script[incident]
+            if incident is Incident.FAIL:
+                raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
+            if incident is Incident.CRASH:
+                self._is_dead = True
+                self.let_go()
+            self._cause(incident, call.shard_id)
+
+
+class _Observed(RecordProcessor, Generic[P]):
+    """One instance of the user's processor, and what it is called for."""
+
+    def __init__(self, recorder: Recorder[P]) -> None:
+        self._recorder = recorder
+        self._inner: P | None = None
+        self._shard_id = ""
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        self._shard_id = shard.shard_id
+        call = self._call("initialize")
+
+        async def work() -> None:
+            if self._inner is None:
+                call.processor = self._inner = self._recorder.make()
+            await self._inner.initialize(shard)
+
+        await self._recorder.record(call, work)
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        inner, given = self._made(), self._recorder.wrap(checkpointer)
+        call = self._call("process_records", batch)
+        await self._recorder.record(call, lambda: inner.process_records(batch, given))
+
+    async def lease_lost(self) -> None:
+        if self._inner is not None:
+            await self._recorder.record(self._call("lease_lost"), self._inner.lease_lost)
+
+    async def shard_ended(self, checkpointer: Checkpointer) -> None:
+        inner, given = self._made(), self._recorder.wrap(checkpointer)
+        await self._recorder.record(self._call("shard_ended"), lambda: inner.shard_ended(given))
+
+    async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
+        if (inner := self._inner) is not None:
+            given = self._recorder.wrap(checkpointer)
+            await self._recorder.record(self._call("shutdown_requested"), lambda: inner.shutdown_requested(given))
+
+    def _made(self) -> P:
+        assert self._inner is not None
+        return self._inner
+
+    def _call(self, hook: str, batch: RecordBatch | None = None) -> HookCall[P]:
+        return HookCall(hook, self._shard_id, self._inner, batch)
+
+
+class _Checkpointer:
+    """Lets time pass while a checkpoint is stored."""
+
+    def __init__(self, inner: Checkpointer, clock: ManualClock) -> None:
+        self._inner, self._clock = inner, clock
+
+    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        with self._clock.awaited():
+            await self._inner.checkpoint(at)

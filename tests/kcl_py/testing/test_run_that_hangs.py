@@ -1,0 +1,105 @@
+"""A processor that never comes to its end: the run does, and says what it waited for."""
+
+import asyncio
+import time
+
+import anyio
+import pytest
+
+from kcl_py import Checkpointer, RecordBatch, RecordProcessor
+from kcl_py.testing import FakeStream, RunTimeoutError, record, run_processor
+
+pytestmark = pytest.mark.asyncio
+TIMEOUT_S = 0.5
+
+
+class Stuck(RecordProcessor):
+    """Waits for what never comes."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await asyncio.Event().wait()
+
+
+class StuckAtTheEnd(RecordProcessor):
+    """Never says goodbye."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None: ...
+
+    async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
+        await asyncio.Event().wait()
+
+
+class Deaf(RecordProcessor):
+    """Goes on although it is cancelled."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        while not heard.is_set():
+            try:
+                await heard.wait()
+            except asyncio.CancelledError:
+                continue
+
+
+heard = asyncio.Event()
+
+
+async def test_hook_that_does_not_return_is_named_with_what_was_finished() -> None:
+    """In one sentence without any data, and soon; the worker is gone by then."""
+    before, began = asyncio.all_tasks(), time.perf_counter()
+    stream = FakeStream(shards=2)
+    stream.put(record("secret-1", hash_key=0), record("secret-2", hash_key=2**128 - 1))
+
+    class StuckOnOne(Stuck):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            if batch.shard_id == stream.shards[0]:
+                await super().process_records(batch, checkpointer)
+
+    with pytest.raises(RunTimeoutError) as raised:
+        await run_processor(StuckOnOne, stream=stream, timeout_s=TIMEOUT_S)
+    assert TIMEOUT_S <= time.perf_counter() - began < TIMEOUT_S + 5
+    assert str(raised.value).endswith(
+        "StuckOnOne': expected its work to be done within 0.5 s, found: shardId-000000000000: "
+        "0 of 1 records are finished; process_records of shardId-000000000000 has not returned"
+    )
+    assert "secret" not in str(raised.value)
+    assert asyncio.all_tasks() == before
+
+
+async def test_hook_that_hangs_while_the_worker_stops_is_named_too() -> None:
+    """All work is done, and the run still has to end."""
+    with pytest.raises(RunTimeoutError, match="found: shutdown_requested of shardId-000000000000 has not returned"):
+        await run_processor(StuckAtTheEnd, ["a"], timeout_s=TIMEOUT_S)
+
+
+async def test_hook_that_ignores_its_cancellation_is_left_behind() -> None:
+    """A second later, as by ``kcl run``."""
+    with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
+        await run_processor(Deaf, ["a"], timeout_s=TIMEOUT_S)
+    heard.set()
+
+
+@pytest.mark.parametrize("processor", [Stuck, StuckAtTheEnd])
+async def test_run_that_is_cancelled_stops_its_worker(processor: type[RecordProcessor]) -> None:
+    """As a limit of the test's own does; no task stays behind."""
+    before = asyncio.all_tasks()
+    with anyio.move_on_after(TIMEOUT_S) as limit:
+        await run_processor(processor, ["a"])
+    assert limit.cancelled_caught
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(run_processor(processor, ["a"]), TIMEOUT_S)
+    assert asyncio.all_tasks() == before
+
+
+class StuckForGood(Stuck):
+    """Does not even let go."""
+
+    async def lease_lost(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_last_hook_that_hangs_too_is_cut_off() -> None:
+    """On the manual clock, as by ``kcl run``: the run ends soon after its limit."""
+    began = time.perf_counter()
+    with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
+        await run_processor(StuckForGood, ["a"], timeout_s=TIMEOUT_S)
+    assert time.perf_counter() - began < TIMEOUT_S + 5
