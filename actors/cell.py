@@ -214,6 +214,7 @@ class Cell:
                     self.mailbox.remove(envelope)
                 case _:
                     await self._handle(actor, envelope)
+            del envelope  # whoever waits, or has ended, keeps no message in memory
 
     async def _handle(self, actor: Actor, envelope: Envelope) -> None:
         message = envelope.message

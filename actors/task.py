@@ -28,7 +28,7 @@ class TaskCrashed:
 class OwnedTask:
     """A task or timer of an actor."""
 
-    __slots__ = ("_cell", "_done", "_envelope", "_failed", "_scope", "_work", "is_cancelled")
+    __slots__ = ("_cell", "_done", "_ended", "_envelope", "_failed", "_scope", "_work", "is_cancelled")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class OwnedTask:
         failed: Callable[[Exception], Any] | None,
     ) -> None:
         self._cell, self._work, self._done, self._failed = cell, work, done, failed
-        self._scope = anyio.CancelScope()
+        self._scope, self._ended = anyio.CancelScope(), anyio.Event()
         self._envelope: Envelope | None = None
         self.is_cancelled = False
 
@@ -49,13 +49,21 @@ class OwnedTask:
         if self._envelope is not None:
             self._envelope.is_void = True
 
+    async def ended(self) -> None:
+        """Wait until nothing of it runs any more: after ``cancel``, until it has cleaned up or is left behind."""
+        if not self._ended.is_set():
+            await self._ended.wait()
+
     async def run(self) -> None:
-        """Do the work and post its outcome, whatever that is. Raises no ``Exception``."""
+        """Do the work, unless cancelled by now, and post its outcome, whatever that is. Raises no ``Exception``."""
         try:
-            with self._scope:
-                await self._live()
+            if not self.is_cancelled:
+                with self._scope:
+                    await self._live()
         except anyio.get_cancelled_exc_class():
             return  # the task ends here: no scope above it needs the cancellation any more
+        finally:
+            self._ended.set()
 
     async def _live(self) -> None:
         try:

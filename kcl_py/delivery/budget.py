@@ -112,7 +112,7 @@ class Account:
     def __init__(self, budget: Budget, clock: Clock, on_call: Callable[[], object]) -> None:
         self._budget, self._clock, self._on_call = budget, clock, on_call
         self._expected_bytes = 0
-        """Of a fetch that is on its way."""
+        """Of the fetch that is on its way, and of an earlier one that is still being cancelled."""
         self.held_bytes = 0
         self._aside_bytes = 0
         """Held, but beside the budget."""
@@ -122,11 +122,11 @@ class Account:
     @property
     def is_empty(self) -> bool:
         """Whether its shard has nothing to do."""
-        return self.held_bytes == 0
+        return self.held_bytes + self._aside_bytes == 0
 
     def idle_s(self, now: float) -> float:
-        """Return for how long it has held something and finished nothing."""
-        return 0.0 if self.is_empty else now - self._moved_at
+        """Return for how long it has held something that counts, and finished nothing."""
+        return now - self._moved_at if self.held_bytes else 0.0
 
     async def turn(self) -> None:
         """Wait until a fetch may be sent; ``settle`` must follow."""
@@ -134,13 +134,14 @@ class Account:
 
     def expect(self, size_bytes: int) -> None:
         """Note what a fetch may bring; the budget has counted it."""
-        self._expected_bytes = size_bytes
+        self._expected_bytes += size_bytes
 
     def settle(self, size_bytes: int) -> None:
         """Replace what a fetch was expected to bring by what came: nothing, if it has failed."""
-        expected_bytes, self._expected_bytes = self._expected_bytes, 0
+        expected_bytes = min(FETCH_BYTES, self._expected_bytes)
+        self._expected_bytes -= expected_bytes
         came_bytes = 0 if self._is_closed else size_bytes
-        if self.is_empty:
+        if self.held_bytes == 0:
             self._moved_at = self._clock.monotonic()
         self.held_bytes += came_bytes
         self._budget.change(came_bytes - expected_bytes)
@@ -169,5 +170,6 @@ class Account:
         """Return all of it for good."""
         self._is_closed = True
         self.reset()
-        self.settle(0)
+        while self._expected_bytes:
+            self.settle(0)
         self._budget.forget(self)

@@ -65,10 +65,10 @@ class Agenda:
         That is what would have been stored: records of which the processor has not said that they are finished come
         again, to a new one.
         """
-        position = self._final(self.drained) or row.position
+        final = self._final(self.drained)
         self.is_draining, self.drained, self.halt = False, None, None
-        self.checkpoints.begin(row.position)
-        return position
+        self.checkpoints.begin(row.position, unstored=0 if final is None else self.checkpoints.unstored)
+        return final or row.position
 
     def is_out_of_time(self, now: float) -> bool:
         """Whether the worker stops and its grace has ended."""

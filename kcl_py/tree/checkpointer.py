@@ -22,11 +22,11 @@ class ShardCheckpointer:
     """
 
     def __init__(
-        self, shard_id: str, *, ledger: Ledger, fence: Fence, lease: Ref, clock: Clock, timeout_s: float
+        self, shard_id: str, ledger: Ledger, *, fence: Fence, lease: Ref, clock: Clock, timeout_s: float
     ) -> None:
         self._shard_id, self._ledger, self._fence = shard_id, ledger, fence
         self._lease, self._clock, self._timeout_s = lease, clock, timeout_s
-        self._stored: SequenceNumber | None = ledger.prefix
+        self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is
 
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
         """Store the end of the finished records, or that everything up to ``at`` is finished."""

@@ -20,9 +20,9 @@ class Checkpoints:
         self._offered: Progress | None = None
         self.progress: Progress | None = None
 
-    def begin(self, stored: SequenceNumber | None) -> None:
-        """Begin to count, at the position that the row holds."""
-        self._stored, self._stored_records = stored, 0
+    def begin(self, stored: SequenceNumber | None, *, unstored: int = 0) -> None:
+        """Begin to count, at the position that the row holds; so many records beyond it are finished."""
+        self._stored, self._stored_records = stored, -unstored
         self.progress = self._offered = None
 
     @property

@@ -3,7 +3,8 @@
 Never hands anything over, and never waits. Instants are monotonic seconds.
 """
 
-from actors import Ref
+from collections.abc import Callable
+
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Account
 from kcl_py.delivery.buffer import Buffer, Cut, after
@@ -19,11 +20,11 @@ class Intake:
     Args:
         config: how much may be read ahead, and how it is cut into batches.
         account: the bytes that this shard holds.
-        producer: reads when told that there is room.
+        tell: tells the Producer, which reads when there is room.
     """
 
-    def __init__(self, config: Config, account: Account, producer: Ref) -> None:
-        self._config, self._account, self._producer = config, account, producer
+    def __init__(self, config: Config, account: Account, tell: Callable[[object], object]) -> None:
+        self._config, self._account, self._tell = config, account, tell
         self._buffer = Buffer()
         self._reading = 0
         self.is_open = False
@@ -39,13 +40,13 @@ class Intake:
         """Begin to read at ``position``; what is at or before ``received`` is dropped."""
         self._reading += 1
         self._received, self.is_open = received, True
-        self._producer.tell(OpenReading(position, self._reading, epoch))
+        self._tell(OpenReading(position, self._reading, epoch))
         fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
-        self._producer.tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
+        self._tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
 
     def close(self) -> int:
         """Stop reading and forget what was read; what is in hand stays. Return how many bytes were dropped."""
-        self._producer.tell(CloseReading())
+        self._tell(CloseReading())
         self._reading += 1
         self.is_open = False
         if self._buffer:
@@ -94,6 +95,11 @@ class Intake:
         self._last, self._in_hand = self.lag(), None
         self._account.reset()
 
+    def forget(self) -> None:
+        """Let go of all records, for good; their account is closed."""
+        self._buffer.clear()
+        self._in_hand = None
+
     def lag(self) -> Lag | None:
         """How far the oldest record that is not finished is behind, or, without one, what the last reply said."""
         oldest = self._in_hand or self._buffer.oldest
@@ -103,4 +109,4 @@ class Intake:
 
     def _free(self, records: int, size_bytes: int) -> None:
         self._account.give_back(size_bytes)
-        self._producer.tell(Room(records, size_bytes))
+        self._tell(Room(records, size_bytes))

@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
-from kcl_py.delivery.hook import LAST_HOOKS, Delivery, HeldBack, Hook, OutOfTime, Raised, Returned, TryAgain, contained
+from kcl_py.delivery.hook import Delivery, HeldBack, Hook, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
-from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
 from kcl_py.leases.start import start_position
 from kcl_py.processor import OwnedShard, RecordProcessor
@@ -58,12 +57,14 @@ class Pipeline(Supervisor):
         self._worker, self._shard_id = worker, shard_id
         self._log = worker.log.bind(shard_id=shard_id)
         self._account = worker.budget.account(lambda: self.ref.tell(DropAhead()))
+        self._intake = Intake(worker.config, self._account, lambda message: self._producer.tell(message))
         self._ledger = Ledger()
         self._batch: Delivery | None = None
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
         self._hook: Hook | None = None
         self._running: OwnedTask | None = None
+        self._ending: OwnedTask | None = None
         self._pause: OwnedTask | None = None
         self._limit: OwnedTask | None = None
         self._limit_at = float("inf")
@@ -71,13 +72,14 @@ class Pipeline(Supervisor):
         self.state = "stopped"
 
     async def on_start(self) -> None:
-        producer = await self.start_child(
+        self._producer = await self.start_child(
             Child("producer", lambda: Producer(self._worker, self._shard_id, self.ref, self._account))
         )
-        self._intake = Intake(self._worker.config, self._account, producer)
 
     async def on_stop(self) -> None:
         self._account.close()
+        self._intake.forget()  # the traceback of what ended this may keep it in memory for long
+        self._batch = None
 
     async def on_message(self, message: object) -> None:
         match message:
@@ -107,13 +109,16 @@ class Pipeline(Supervisor):
                 self._pause = None
                 self._run_hook()
             case Confirmed():
-                self._go_on()
+                if self._is_held_back:
+                    self._run_hook()
             case Drain():
                 self._drain(message)
             case Resume(position):
                 self._resume(position)
             case OutOfTime():
                 self._run_out_of_time()
+            case Quiet():
+                self._tell_drained()
             case Abandon():
                 self._abandon()
             case _:
@@ -132,13 +137,9 @@ class Pipeline(Supervisor):
         self._shard = replace(self._shard, position=position)
         self._ledger = Ledger(position)
         self._unfinished = 0
+        timeout_s = self._worker.config.leases.failover_s / CHECKPOINTS
         self._checkpointer = ShardCheckpointer(
-            self._shard_id,
-            ledger=self._ledger,
-            fence=self._fence,
-            lease=self._lease,
-            clock=self.clock,
-            timeout_s=self._worker.config.leases.failover_s / CHECKPOINTS,
+            self._shard_id, self._ledger, fence=self._fence, lease=self._lease, clock=self.clock, timeout_s=timeout_s
         )
         self.state = "initializing"
         self._call("initialize", self._initialize, self._started)
@@ -180,57 +181,36 @@ class Pipeline(Supervisor):
             self._tell_progress()  # from now on the shard is behind, until they are finished
 
     def _hand_over(self) -> None:
-        """Start the next hook, if no batch is in hand, be it running or waiting, and the fence allows it."""
+        """Start the next hook, if no batch is in hand, be it running, waiting or held back."""
         if self.state != "running" or self._batch is not None:
             return
-        if not self._intake and self._children is None:
-            return
-        if not self._is_allowed():
-            return
         if self._intake:
-            self._next_batch()
-        else:
+            self._batch = Delivery(self._intake.take())
+            self._call("process_records", self._process, self._finish)
+        elif self._children is not None:
             self.state = "ending"
             self._call("shard_ended", self._end, self._complete)
-
-    def _is_allowed(self) -> bool:
-        """Ask the fence. Past the deadline nothing goes on: the Lease abandons the ownership."""
-        now = self.clock.monotonic()
-        if self._fence.needs_confirmation(now) and not self._fence.is_over(now):
-            self._lease.tell(Confirm())
-        return self._fence.allows(now)
-
-    def _go_on(self) -> None:
-        if self._is_held_back:
-            self._run_hook()
-        else:
-            self._hand_over()
-
-    def _next_batch(self) -> None:
-        cut = self._intake.take()
-        entry = self._ledger.open(cut.records[0].position, cut.records[-1].position, len(cut.records))
-        self._batch = Delivery(cut, entry)
-        if self._is_first:
-            self._is_first = False
-            since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
-            self._log.info("kcl_py.shard.first_record", since_start_s=since_start_s)
-        self._call("process_records", self._process, self._finish)
 
     async def _process(self) -> None:
         assert self._batch is not None
         assert self._processor is not None
         assert self._hook is not None
-        records = self._batch.left(self._ledger)
+        records = self._batch.hand_over(self._ledger)
         if not records:
             return  # the processor has checkpointed all of it before it failed
+        if self._is_first:
+            self._is_first = False
+            since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
+            self._log.info("kcl_py.shard.first_record", since_start_s=since_start_s)
         lag_ms = self._batch.cut.lag.lag_ms
         batch = RecordBatch(self._worker.stream.name, self._shard_id, records, lag_ms, self._hook.redelivery)
         await self._processor.process_records(batch, self._checkpointer)
 
     def _finish(self) -> None:
         assert self._batch is not None
-        batch, self._batch = self._batch, None
-        self._ledger.finish(batch.entry)
+        assert self._batch.entry is not None
+        self._ledger.finish(self._batch.entry)
+        self._batch = None
         self._intake.finish()
         if self.state == "running" and not self._intake.is_open:
             self._read_on()
@@ -254,12 +234,22 @@ class Pipeline(Supervisor):
         self._run_hook()
 
     def _run_hook(self) -> None:
+        """Call the hook in hand, unless the fence holds it back: then the Lease confirms, or finds that all is over."""
         assert self._hook is not None
-        self._is_held_back = self._hook.name not in LAST_HOOKS and not self._is_allowed()
-        if not self._is_held_back:
-            fence, clock = self._fence, self.clock
-            work = self._hook.work(self._worker.processor, lambda: fence.allows(clock.monotonic()))
+        hook, ending = self._hook, self._ending
+        self._is_held_back = not self._may_call(hook)
+        if self._is_held_back:
+            self._lease.tell(Confirm())
+        else:
+            work = hook.work(self._worker.processor, lambda: self._may_call(hook), ending)
             self._running = self.run_task(work, done=lambda outcome: outcome, failed=Raised, abandon_s=ABANDON_S)
+            self._ending = None
+
+    def _may_call(self, hook: Hook) -> bool:
+        now = self.clock.monotonic()
+        if hook.is_last:
+            return hook.name == "lease_lost" or not self._fence.is_over(now)
+        return self._fence.allows(now)
 
     def _hold_back(self) -> None:
         if self._is_draining:
@@ -270,18 +260,15 @@ class Pipeline(Supervisor):
     def _return(self) -> None:
         assert self._hook is not None
         self._running = None
-        is_last = self._hook.name in LAST_HOOKS
-        self._hook.on_return()
-        if self._is_draining and not is_last:
+        hook = self._hook
+        hook.on_return()
+        if self._is_draining and not hook.is_last:
             self._say_goodbye()
 
     def _fail(self, error: Exception) -> None:
         assert self._hook is not None
-        hook, delivery = self._hook, self._worker.config.delivery
-        hook.last_failure = brief(error)
-        is_final = hook.attempt > delivery.retries or self._is_draining
-        longest_s = backoff_s(hook.attempt, delivery.backoff_s, delivery.backoff_max_s)
-        pause_s = None if is_final else round(self._worker.ids.jitter(longest_s / 2, longest_s), 3)
+        hook = self._hook
+        pause_s = hook.fail(error, self._worker.config.delivery, self._worker.ids.jitter, is_last=self._is_draining)
         self._log.warning(
             "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
         )
@@ -346,7 +333,8 @@ class Pipeline(Supervisor):
 
     def _say_farewell(self) -> None:
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
-        self._unfinished = self._ledger.unfinished if self._running is not None else 0
+        is_calling = self._running is not None and self._hook is not None and self._hook.has_begun
+        self._unfinished = self._ledger.unfinished if is_calling else 0
         self._end_tasks()
         self._is_draining = True
         self.state = "draining"
@@ -362,7 +350,7 @@ class Pipeline(Supervisor):
 
     def _run_out_of_time(self) -> None:
         assert self._hook is not None
-        if self._hook.name in LAST_HOOKS:
+        if self._hook.name == "lease_lost" or (self._hook.name == "shutdown_requested" and self._hook.has_begun):
             self._log.warning("kcl_py.processor.cut_off", hook=self._hook.name)
             self._say_drained()
         else:
@@ -371,7 +359,7 @@ class Pipeline(Supervisor):
     def _abandon(self) -> None:
         if self.state == "drained":
             self._say_drained()
-        elif self._hook is None or self._hook.name not in LAST_HOOKS:
+        elif self._hook is None or not self._hook.is_last:
             self._stop_reading()
             self._say_farewell()
         elif self._hook.name == "shutdown_requested":
@@ -380,12 +368,20 @@ class Pipeline(Supervisor):
     def _say_drained(self) -> None:
         self._end_tasks()
         self.state = "drained"
+        if self._ending is None:
+            self._tell_drained()
+        else:
+            self.run_task(self._ending.ended, done=lambda _: Quiet())
+
+    def _tell_drained(self) -> None:
         self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))
 
     def _end_tasks(self) -> None:
         for task in (self._running, self._pause, self._limit):
             if task is not None:
                 task.cancel()
+        self._ending = self._running or self._ending
+        self._is_held_back = False
         self._running = self._pause = self._limit = None
         self._limit_at = float("inf")
 

@@ -100,7 +100,7 @@ class Producer(Actor):
                 task.cancel()
         self._request = self._pause = None
         self._account.give_back(self._arrived_bytes)  # of a reply whose message is void now
-        self._arrived_bytes = 0
+        self._arrived_bytes = self._reading = 0
         self._position = self._iterator = None
         self._room_records = self._room_bytes = 0
         self._backoff.reset()
@@ -117,7 +117,7 @@ class Producer(Actor):
 
     async def _read(self) -> _Read | _AgedOut:
         """Ask for memory last: it is counted as full while the request is on its way, and must not wait for a quota."""
-        iterator = self._iterator or await self._open()
+        reading, iterator = self._reading, self._iterator or await self._open()
         if iterator is None:
             return _AgedOut()
         await self._quota_allows()
@@ -125,7 +125,8 @@ class Producer(Actor):
         size_bytes = 0
         try:
             fetched = await self._fetch(iterator)
-            size_bytes = self._arrived_bytes = fetched.size_bytes
+            if self._reading == reading:  # else the reply has come together with the cancellation: nobody hears of it
+                size_bytes = self._arrived_bytes = fetched.size_bytes
             return _Read(fetched)
         finally:
             self._account.settle(size_bytes)

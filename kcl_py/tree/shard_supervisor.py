@@ -26,6 +26,7 @@ class ShardSupervisor(Supervisor):
                 await self._open(message)
             case CloseShard(key):
                 await self.stop_child(key)
+                self._running.pop(key, None)
             case Adopt(coordinator):
                 for key in list(self._running):
                     self._announce(key, coordinator)

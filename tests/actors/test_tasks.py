@@ -181,6 +181,52 @@ async def test_timers_and_tasks_of_an_incarnation_end_with_it(clock: ManualClock
     assert story == ["a starts", "a has waited", "a stops", "a starts", "a stops"]
 
 
+async def test_a_task_that_is_cancelled_at_once_does_nothing() -> None:
+    """Not even up to its first await."""
+    story: Story = []
+
+    async def work() -> None:
+        story.append("begun")
+
+    def begin_and_cancel(worker: Worker) -> OwnedTask:
+        task = worker.run_task(work)
+        task.cancel()
+        return task
+
+    async with running(lambda: Worker(story=story)) as root:
+        task: OwnedTask = await root.ref.ask(Do(begin_and_cancel), timeout_s=PATIENCE_S)
+        await task.ended()
+    assert story == ["player starts", "player stops"]
+
+
+async def test_a_task_has_ended_once_it_has_cleaned_up() -> None:
+    """Whoever cancels a task can wait for it."""
+    story: Story = []
+    released = anyio.Event()
+
+    async def work() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await released.wait()
+            story.append("cleaned up")
+
+    async def wait_for(task: OwnedTask) -> None:
+        await task.ended()
+        story.append("ended")
+
+    async with running(lambda: Worker(story=story)) as root, anyio.create_task_group() as others:
+        task: OwnedTask = await root.ref.ask(Do(lambda w: w.run_task(work)), timeout_s=PATIENCE_S)
+        others.start_soon(wait_for, task)
+        await settle()
+        task.cancel()
+        await settle()
+        assert story == ["player starts"]
+        released.set()
+    assert story[:3] == ["player starts", "cleaned up", "ended"]
+
+
 async def test_a_cancelled_task_that_finishes_all_the_same_sends_nothing() -> None:
     """Whoever cancels a task need not expect it any more."""
     story: Story = []

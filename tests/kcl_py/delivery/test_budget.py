@@ -237,6 +237,32 @@ async def test_no_more_shards_are_called_in_than_are_needed_and_the_largest_firs
 
 
 @simulated
+async def test_no_more_shards_are_called_in_than_are_needed_when_all_of_them_wait_to_read_ahead() -> None:
+    """Nothing that was set aside makes its shard one that has nothing to do: it is not served before the hungry one."""
+    shards = Shards(2 * FETCH_BYTES)
+    for name in "abcdefgh":
+        shards.ask(name, await shards.holding(name, FETCH_BYTES // 4))
+    await asyncio.sleep(IDLE_S)
+    await asyncio.wait_for(shards.ask("hungry"), 2 * PATIENCE_S)
+    assert shards.called == ["a"]
+    assert shards.order == ["hungry"]
+
+
+@simulated
+async def test_shard_is_called_in_once_for_what_it_holds() -> None:
+    """What it keeps in hand counts no longer, so there is nothing more to be had from it."""
+    shards = Shards(SMALL)
+    await shards.holding("stuck", 1000)
+    await asyncio.sleep(IDLE_S)
+    for name in "abc":
+        hungry = shards.account(name)
+        await asyncio.wait_for(hungry.turn(), 2 * PATIENCE_S)
+        hungry.settle(1)
+        await asyncio.sleep(IDLE_S)
+    assert shards.called == ["stuck", "a", "b"]
+
+
+@simulated
 async def test_what_was_set_aside_comes_back_without_making_room_twice() -> None:
     """It left the budget when it was set aside, so its return changes nothing."""
     shards = Shards(SMALL)
@@ -283,6 +309,22 @@ async def test_cancelled_request_loses_no_bytes(granted_first: bool) -> None:
     await asyncio.wait([waiting])
     assert waiting.cancelled()
     assert await shards.is_all_free()
+
+
+@simulated
+async def test_fetch_that_is_still_being_cancelled_when_the_next_is_granted_loses_no_bytes() -> None:
+    """Each grant is returned once, in whatever order their tasks end; and all of them when the account is closed."""
+    shards = Shards(2 * FETCH_BYTES)
+    account, other = shards.account("account"), shards.account("other")
+    for _ in range(2):
+        await account.turn()
+    account.settle(0)
+    account.settle(0)
+    for _ in range(2):
+        await account.turn()
+    account.close()
+    for _ in range(2):
+        await asyncio.wait_for(other.turn(), SOON_S)
 
 
 def _reset(account: Account) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from actors import Ref
 from kcl_py import Checkpointer, RecordBatch, RecordProcessor
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import OwnedShard
@@ -100,6 +101,7 @@ class Reading:
     tries: dict[str, list[tuple[int, Redelivery | None]]] = field(default_factory=lambda: defaultdict(list))
     """The first sequence number of each batch that was handed over, by shard."""
     leases: dict[str, Neighbour] = field(default_factory=dict)
+    pipelines: dict[str, Ref] = field(default_factory=dict)
 
     def processor(self) -> type[RecordProcessor]:
         reading = self
@@ -124,6 +126,13 @@ class Reading:
             raise ValueError("no such user")
         await asyncio.sleep(self.work_s)
         self.finished[shard_id] += [int(record.sequence_number) for record in batch.records]
+
+    def kill(self, path: str) -> None:
+        """Cancel a Pipeline, or its ``producer`` below it."""
+        shard_id, _, part = path.partition("/")
+        cell = self.pipelines[shard_id]._cell
+        [cell] = [below for below in cell._below() if below.name == part] if part else [cell]
+        cell.kill("the test says so")
 
     def has_finished(self, shard_id: str) -> bool:
         return len(self.finished[shard_id]) == len(self.source.sizes[shard_id])
@@ -153,6 +162,6 @@ async def a_reading(
         worker = replace(stage.worker, processor=reading.processor())
         for shard_id in sizes:
             reading.leases[shard_id] = await stage.neighbour(f"lease of {shard_id}")
-            pipeline = await stage.play(shard_id, partial(Pipeline, worker, shard_id))
+            pipeline = reading.pipelines[shard_id] = await stage.play(shard_id, partial(Pipeline, worker, shard_id))
             pipeline.tell(Start(reading.leases[shard_id].ref, LeaseRow(shard_id), stage.fence(), 1))
         yield reading

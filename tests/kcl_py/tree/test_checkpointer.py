@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import LogCapture
 
 from kcl_py import CheckpointFailedError, KclError, LeaseLostError, PositionError
+from kcl_py.leases import rules
 from kcl_py.leases.items import item_from_row
 from kcl_py.leases.row import Halt, LeaseRow, Native
 from kcl_py.leases.view import How
@@ -264,6 +265,33 @@ async def test_finished_records_are_stored_by_themselves_with_each_heartbeat_in_
     async with a_shard(some_records(2), work=calls, checkpoint={"mode": "auto"}) as played:
         await until(lambda: played.row.checkpoint == "2", within_s=1.1)
         assert played.writes() == 0
+
+
+@simulated
+async def test_checkpoint_after_a_handoff_that_was_called_off_returns_once_it_is_stored() -> None:
+    """What the processor before has finished need not be in the row when the new one begins after it."""
+    stored: list[str] = []
+    played: PlayedShard
+
+    async def all_finished(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await checkpointer.checkpoint()
+        stored.append(played.row.checkpoint)
+
+    async def nothing(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        pass
+
+    calls = Calls(nothing, nothing, all_finished)
+    replies = [some_records(1), [], some_records(1, first=2)]
+    async with a_shard(*replies, work=calls, checkpoint={"mode": "auto", "interval_s": 100}) as played:
+        await calls.come(2)
+        assert played.row.checkpoint == "1", "the rest is not due yet"
+        played.stage.wire.fail("transfer", Fault.BROKEN, times=99)
+        await played.stage.store.write(rules.start_handoff(played.row, owner=OTHER))
+        await until(lambda: played.stage.wire.of("transfer"))
+        played.stage.worker.source.replies.append(some_records(1, first=3))  # type: ignore[attr-defined]
+        await played.stage.store.write(rules.cancel_handoff_by_receiver(played.row, owner=OTHER))
+        await calls.come(3)
+        assert (calls.outcomes[-1], calls.batches[-1].first.value, stored) == (None, 3, ["2"])
 
 
 @simulated

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kcl_py.delivery.lag import Lag
 from kcl_py.leases import rules
 from kcl_py.leases.row import Halt, LeaseRow, Native
 from kcl_py.leases.store import Is, Write
@@ -23,6 +24,7 @@ from kcl_py.tree.messages import (
     Halted,
     Hint,
     MemberGone,
+    Progress,
     Release,
     Resume,
     ShardEnded,
@@ -129,6 +131,27 @@ async def test_shard_goes_on_from_what_counts_as_finished_when_the_handoff_is_ca
         await until(lambda: not played.row.in_handoff, within_s=0.1)
         played.ref.tell(Drained(SequenceNumber(8), SequenceNumber(8), 0))
         assert await played.pipeline.hears(Resume) == Resume(SequenceNumber(position))
+
+
+@simulated
+async def test_records_not_stored_before_a_handoff_that_was_called_off_count_when_the_lease_is_lost() -> None:
+    """They come again to whoever has the shard next, just as those that the new processor has finished."""
+    async with a_lease(FREE, checkpoint={"interval_s": 100.0}) as played:
+        await played.held()
+        played.progress(5)
+        await until(lambda: played.row.checkpoint == "5")
+        played.progress(8)
+        await played.ask_for_it()
+        await played.pipeline.hears(Drain)
+        played.ref.tell(MemberGone(OTHER))
+        played.ref.tell(Drained(SequenceNumber(8), SequenceNumber(8), 0))
+        await played.pipeline.hears(Resume)
+        now = played.stage.clock.monotonic()
+        played.ref.tell(Progress(SequenceNumber(9), SequenceNumber(9), Lag(0, now), 1))
+        played.stage.wire.is_cut = True
+        await played.pipeline.hears(Abandon)
+        played.ref.tell(Drained(SequenceNumber(9), SequenceNumber(9), 0))
+        assert (await played.coordinator.hears(GaveUp)).unfinished == 4
 
 
 @simulated

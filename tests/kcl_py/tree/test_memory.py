@@ -69,6 +69,22 @@ async def test_halted_shards_hold_nothing() -> None:
         assert Payload.alive_bytes <= kept_by_the_log
 
 
+@pytest.mark.parametrize("part", ["", "/producer"], ids=["pipeline", "producer"])
+@simulated
+async def test_shards_that_have_failed_hold_nothing_whoever_remembers_them(part: str) -> None:
+    """Neither the error that is kept of a dead actor, nor the message that it had last, keeps records in memory."""
+    troubles = {shard_id: Trouble(is_hanging=True) for shard_id in shards(5, [])}
+    async with a_reading(shards(5, [MIB] * 20), troubles=troubles, **TIGHT) as reading:
+        await until(lambda: len(reading.tries) == 5)
+        await asyncio.sleep(1)
+        for shard_id in troubles:
+            reading.kill(shard_id + part)
+        await asyncio.sleep(1)
+        assert Payload.most_bytes > BUDGET_BYTES / 2
+        kept_by_the_loop = len(troubles) * BATCH_BYTES  # of these tests: its tasks, and these the hooks that hung
+        assert Payload.alive_bytes <= kept_by_the_loop
+
+
 @simulated
 async def test_records_dropped_for_others_come_after_the_batch_in_hand_and_once(log: LogCapture) -> None:
     """Nothing is lost, reordered or said to be redelivered that was not handed over; the shard's end is seen, too."""

@@ -196,9 +196,9 @@ async def test_pipeline_is_read_no_further_than_max_ahead_bytes_beyond_what_is_f
 
 
 @simulated
-async def test_pipeline_reads_again_at_once_what_it_dropped_with_no_batch_in_hand() -> None:
-    """What the fence holds back can make room for other shards, and is not lost by that."""
-    source = ScriptedSource(some_records(2), some_records(2, first=3))
+async def test_pipeline_drops_what_was_read_ahead_of_a_batch_that_the_fence_holds_back() -> None:
+    """It can make room for other shards then too, and nothing is lost by that, or handed over twice."""
+    source = ScriptedSource(some_records(2), some_records(2, first=3), some_records(2, first=5))
     async with a_pipeline(source=source) as played:
         played.stage.diary.work_s = 5.0
         played.begin()
@@ -207,13 +207,28 @@ async def test_pipeline_reads_again_at_once_what_it_dropped_with_no_batch_in_han
         await asyncio.sleep(1.0)
         played.stage.keep_pulse()
         await played.lease.hears(Confirm)
-        source.replies.append(some_reply(some_records(3, first=3), is_end=True))
+        source.replies.append(some_reply(some_records(3, first=5), is_end=True))
         played.ref.tell(DropAhead())
-        await until(lambda: not source.replies)
-        assert source.opened[1:] == [Position(PositionKind.AFTER, 2)]
+        await asyncio.sleep(10.0)
+        assert len(played.handovers) == 1
         played.fence.confirmed_at = played.stage.clock.monotonic()
         played.ref.tell(Confirmed())
         await played.lease.hears(Complete)
+        assert source.opened[1:] == [Position(PositionKind.AFTER, 4)]
+        assert played.numbers() == [[1, 2], [3, 4], [5, 6, 7]]
+
+
+@simulated
+async def test_pipeline_reads_on_at_once_when_it_is_called_in_with_no_batch_in_hand() -> None:
+    """The call may come too late: what it was for has been finished by then."""
+    source = ScriptedSource(some_records(2))
+    async with a_pipeline(source=source) as played:
+        played.begin()
+        await asyncio.sleep(2.0)
+        played.ref.tell(DropAhead())
+        source.replies.append(some_reply(some_records(3, first=3), is_end=True))
+        await played.lease.hears(Complete)
+        assert source.opened[1:] == [Position(PositionKind.AFTER, 2)]
         assert played.numbers() == [[1, 2], [3, 4, 5]]
 
 

@@ -95,16 +95,58 @@ async def test_drain_drops_a_batch_that_fails_meanwhile() -> None:
 @pytest.mark.parametrize("work", [stuck, deaf], ids=["stuck", "deaf to its cancellation"])
 @simulated
 async def test_drain_ends_at_its_limit_when_the_batch_does_not_return(work: Any, log: LogCapture) -> None:
-    """A processor that never returns holds nobody up beyond the limit, and its batch counts as unfinished."""
+    """A processor that never returns holds nobody up for long, and its batch counts as unfinished."""
     async with a_pipeline(some_records(3), work=work) as played:
         await begun(played)
         played.ref.tell(Drain(Why.STOP, 7.0))
         assert await played.lease.hears(Drained) == Drained(None, SequenceNumber(3), 3)
-        assert played.stage.clock.monotonic() == pytest.approx(7.0, abs=0.1)
+        assert played.stage.clock.monotonic() == pytest.approx(7.0 + (ABANDON_S if work is deaf else 0.0), abs=0.1)
         assert played.hooks() == ["initialize", "lease_lost"]
         played.ref.stop()
         await played.ref.ended()
         assert played.stage.clock.monotonic() < 7.0 + ABANDON_S + 0.5
+
+
+@pytest.mark.parametrize("end", [Drain(Why.HANDOFF, 3.0), Abandon()], ids=["out of time", "abandoned"])
+@simulated
+async def test_hook_that_cleans_up_when_it_is_cancelled_is_waited_for_before_the_next_one(end: object) -> None:
+    """Hooks of a shard are called one after the other, never two at a time."""
+    ended_at: list[float] = []
+
+    async def tidy(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(ABANDON_S / 2)
+            ended_at.append(played.stage.clock.monotonic())
+
+    async with a_pipeline(some_records(3), work=tidy) as played:
+        await begun(played)
+        played.ref.tell(end)
+        assert await played.lease.hears(Drained) == Drained(None, SequenceNumber(3), 3)
+        [last] = played.stage.diary.called("lease_lost")
+        assert [last.at] == ended_at
+
+
+@simulated
+async def test_pipeline_has_drained_only_when_a_last_hook_that_was_cut_off_has_cleaned_up() -> None:
+    """What it says then lets another worker begin, or a new processor here."""
+    ended_at: list[float] = []
+
+    async def tidy(self: Any, checkpointer: Checkpointer) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(ABANDON_S / 2)
+            ended_at.append(played.stage.clock.monotonic())
+
+    async with a_pipeline(some_records(1)) as played:
+        replace_hook(played, "shutdown_requested", tidy)
+        await begun(played)
+        played.ref.tell(Drain(Why.HANDOFF, 3.0))
+        assert await played.lease.hears(Drained) == Drained(SequenceNumber(1), SequenceNumber(1), 0)
+        assert ended_at == [pytest.approx(3.0 + ABANDON_S / 2, abs=0.01)]
+        assert played.stage.clock.monotonic() >= ended_at[0]
 
 
 @simulated

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kcl_py.leases.fence import Fence
 from kcl_py.processor import OwnedShard, RecordProcessor
-from kcl_py.tree.messages import Abandon, Confirm, Confirmed, Drain, Drained, Halted, Why
+from kcl_py.records import SequenceNumber
+from kcl_py.tree.messages import Abandon, Confirm, Confirmed, Drain, Drained, Halted, Resume, Why
 from tests.kcl_py.tree.pipelines import Failing, a_pipeline, handed_over
 from tests.kcl_py.tree.stage import some_records
 from tests.simloop import simulated
@@ -75,6 +77,85 @@ async def test_pipeline_holds_back_what_arrives_after_the_loop_stood_still() -> 
         assert played.numbers() == [[1], [1], [2], [3], [4], [5], [6], [7], [8]]
 
 
+@pytest.mark.parametrize("failures", [0, 1], ids=["batch", "repetition"])
+@simulated
+async def test_pipeline_goes_on_with_what_came_past_the_deadline_when_the_lease_was_renewed_all_the_same(
+    failures: int,
+) -> None:
+    """The reply to a renewal may lie ready when a stopped process wakes up, and the Pipeline be the first to look."""
+    replies = [some_records(1), some_records(1, first=2)]
+    async with a_pipeline(*replies, work=Failing(failures), delivery={"backoff_s": 5.0}) as played:
+        played.stage.worker.source.latency_s = 2.0  # type: ignore[attr-defined]
+        tenure = played.fence.tenure
+        assert tenure is not None
+        played.begin()
+        await handed_over(played, batches=1)
+        played.fence.tenure = replace(tenure, deadline_at=0.0)
+        await played.lease.hears(Confirm)
+        played.fence.tenure, played.fence.confirmed_at = tenure, played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await handed_over(played, batches=2 + failures)
+        assert played.numbers() == [[1]] * (1 + failures) + [[2]]
+
+
+@simulated
+async def test_no_hook_is_called_after_the_pipeline_has_drained_without_a_processor() -> None:
+    """The heartbeat that was asked for may be acknowledged when nobody waits for it any more."""
+    async with a_pipeline(some_records(1)) as played:
+        played.stage.stand_still()
+        await asyncio.sleep(1.0)
+        played.stage.keep_pulse()
+        played.begin()
+        await played.lease.hears(Confirm)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Drained)
+        played.fence.confirmed_at = played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await asyncio.sleep(5)
+        assert played.hooks() == []
+        played.ref.tell(Resume(None))
+        await handed_over(played, batches=1)
+        assert played.hooks() == ["initialize"]
+        assert len(played.lease.of(Drained)) == 1
+
+
+@pytest.mark.parametrize("works_s", [0.0, 5.0], ids=["nothing in hand", "batch in hand"])
+@simulated
+async def test_shutdown_requested_is_not_called_past_the_deadline(works_s: float) -> None:
+    """It may checkpoint and publish, which takes a lease that is held: ``lease_lost`` is called in its place."""
+    async with a_pipeline(some_records(2)) as played:
+        played.stage.diary.work_s = works_s
+        played.fence = played.stage.fence(for_s=3.0)
+        played.begin()
+        await handed_over(played, batches=1)
+        await asyncio.sleep(2.0 if works_s else 4.0)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Confirm)
+        await asyncio.sleep(0.1)
+        assert played.hooks() == ["initialize"]
+        played.ref.tell(Abandon())
+        assert await played.lease.hears(Drained) == Drained(SequenceNumber(2), SequenceNumber(2), 0)
+        assert played.hooks() == ["initialize", "lease_lost"]
+
+
+@simulated
+async def test_shutdown_requested_is_called_when_the_lease_turns_out_to_be_held() -> None:
+    """It waits for the answer of the Lease like any other hook."""
+    async with a_pipeline(some_records(1)) as played:
+        tenure = played.fence.tenure
+        assert tenure is not None
+        played.begin()
+        await handed_over(played, batches=1)
+        await asyncio.sleep(1)
+        played.fence.tenure = replace(tenure, deadline_at=0.0)
+        played.ref.tell(Drain(Why.HANDOFF, LATER))
+        await played.lease.hears(Confirm)
+        played.fence.tenure = tenure
+        played.ref.tell(Confirmed())
+        await played.lease.hears(Drained)
+        assert played.hooks() == ["initialize", "shutdown_requested"]
+
+
 class Frozen(Fence):
     """A fence that closes after the task of a hook was started and before its first step, as in a stopped process."""
 
@@ -127,5 +208,6 @@ async def test_hook_that_was_held_back_is_not_called_when_the_ownership_ends_mea
         played.begin()
         drained = await played.lease.hears(Drained)
         assert fence.refused == 1
-        assert (drained.prefix, played.handovers) == (None, [])
+        assert played.handovers == []
+        assert drained == Drained(None, None, 0), "the records count neither as handed over nor as in anybody's hands"
         assert played.hooks() == ["initialize", last]

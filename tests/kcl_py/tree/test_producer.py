@@ -6,18 +6,19 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from structlog.testing import LogCapture
 
-from actors import Ended, Ref
+from actors import Ended, Ref, TaskFailed
 from kcl_py.errors import IteratorExpiredError, MissingError, RejectedError, RequestError, ThrottledError
 from kcl_py.local.client import KinesisClient
 from kcl_py.sources.kinesis.polling import KinesisSource
-from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind, Source
+from kcl_py.sources.source import TRIM_HORIZON, Fetched, Position, PositionKind, Source
 from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
 from kcl_py.tree.producer import BACKOFF_MAX_S, BACKOFF_S, Producer
 from tests.kcl_py.tree.fleet import STREAM, Fleet
 from tests.kcl_py.tree.stage import SHARD, Neighbour, ScriptedSource, Stage, a_stage, some_records, some_reply, until
-from tests.simloop import simulated
+from tests.simloop import run, simulated
 
 PLENTY = Room(1_000_000, 1_000_000_000)
 READING = 1
@@ -42,6 +43,47 @@ def begin(producer: Ref, *, room: Room = PLENTY, at: Position = TRIM_HORIZON) ->
 def numbers(pipeline: Neighbour) -> list[int]:
     """Return the sequence numbers that the Pipeline was given, in order."""
     return [int(record.sequence_number) for batch in pipeline.of(FetchedBatch) for record in batch.records]
+
+
+class Waiting(ScriptedSource):
+    """A source whose replies come when the test says."""
+
+    reply: "asyncio.Future[Fetched] | None" = None
+
+    async def fetch(self, shard_id: str, iterator: str, *, limit: int) -> Fetched:
+        self.reply = asyncio.get_running_loop().create_future()
+        return await self.reply
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reply_that_comes_as_reading_is_closed_counts_for_nothing(seed: int) -> None:
+    """Whichever goes first: nobody gets it, so it takes no memory from other shards."""
+
+    async def close() -> None:
+        source = Waiting()
+        async with a_producer(source, fetch={"budget_bytes": 1}) as (stage, producer, pipeline):
+            begin(producer)
+            await until(lambda: source.reply)
+            assert source.reply is not None
+            source.reply.set_result(some_reply(some_records(3)))
+            producer.tell(CloseReading())
+            await asyncio.sleep(1)
+            if not pipeline.of(FetchedBatch):
+                await stage.finds_memory_free()
+
+    run(close, seed=seed)
+
+
+@simulated
+async def test_producer_that_is_closed_before_its_first_step_sends_nothing() -> None:
+    """A shard may be called back right after it was begun."""
+    source = ScriptedSource()
+    async with a_producer(source) as (stage, producer, _):
+        begin(producer)
+        producer.tell(CloseReading())
+        await asyncio.sleep(10)
+        assert not source.opened
+        assert not stage.events.of(TaskFailed)
 
 
 @simulated
