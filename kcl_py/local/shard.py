@@ -100,7 +100,7 @@ class Shard:
 
     def position_at(self, time_s: float) -> int:
         """Return the position of the first record that arrived at or after ``time_s``."""
-        time_ms = round(time_s * 1000)
+        time_ms = round(max(0.0, time_s) * 1000)
         return self._trimmed + bisect_left(self._records, time_ms, key=lambda record: round(record.arrived_s * 1000))
 
     def position_of(self, ordinal: int, text: str) -> int:

@@ -70,8 +70,7 @@ class DynamoDB:
     def call(self, operation: str, params: dict[str, Any]) -> Answer:
         """Answer a request in memory; binaries are bytes. Raises ModelError."""
         self._known(operation)
-        api("dynamodb").check(operation, params)
-        return self._answer(operation, params)
+        return self._answer(operation, api("dynamodb").check(operation, params))
 
     def answer(self, operation: str, body: bytes) -> Answer:
         """Answer a request as it comes over HTTP. Raises ModelError."""
