@@ -62,7 +62,7 @@ class Kinesis:
             Streams(self._account),
             Settings(self._account),
             Tags(self._account),
-            Shards(self._account),
+            Shards(self._account, self._quotas),
             Puts(self._account, self._quotas, archive),
             Gets(self._account, self._quotas, end_shape),
             Consumers(self._account, end_shape, is_paced=limit_rates, keep=self._save),
@@ -87,7 +87,7 @@ class Kinesis:
         """
         self._save()
         if self._quotas is not None:
-            self._quotas.call(type(request), self._account.now_s())
+            self._quotas.call(request, self._account.now_s())
         answer = self._operations[type(request)](request)
         if type(request) in _CHANGES:
             self._account.is_changed = True
