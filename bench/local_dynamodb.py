@@ -4,7 +4,7 @@ The clients are bare sockets that send prepared bodies and decode nothing, so th
 measured. Each write is like a heartbeat of the lease protocol: three conditions beside the key's, three changes, and
 the whole row comes back.
 
-    python -m bench.local_dynamodb [--writes 10000] [--connections 4]
+    python -m bench.local_dynamodb [--writes 10000] [--connections 4] [--rounds 5] [--data]
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from statistics import median
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,27 +68,33 @@ def write_all(url: str, requests: list[bytes]) -> None:
                 raise RuntimeError(repr(reply[:300]))
 
 
+def measure(url: str, *, writes: int, connections: int) -> float:
+    """Return writes a second, on as many rows as there are connections."""
+    each, keys = writes // connections, [f"shardId-{number:012d}" for number in range(connections)]
+    for key in keys:
+        row = LeaseRow(key, counter=0, owner="w/1", checkpoint="0", native=Native(token="t", owner="w/1"))
+        send(url, "PutItem", {"TableName": TABLE, "Item": encode_item(item_from_row(row))})
+    requests = [[raw(url, heartbeat(key, counter)) for counter in range(each)] for key in keys]
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(connections) as pool:
+        list(pool.map(lambda sent: write_all(url, sent), requests))
+    return each * connections / (time.perf_counter() - begin)
+
+
 def main() -> None:
-    """Print the figure."""
+    """Print the median."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writes", type=int, default=10_000)
     parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", action="store_true", help="keep the table in a folder")
     options = parser.parse_args()
-    each = options.writes // options.connections
-    keys = [f"shardId-{number:012d}" for number in range(options.connections)]
-    with local() as url:
+    with local(keeps=options.data) as url:
         send(url, "CreateTable", _table())
         while b'"CREATING"' in Connection(url).send("DescribeTable", _NAMED, service=SERVICE):
             pass
-        for key in keys:
-            row = LeaseRow(key, counter=0, owner="w/1", checkpoint="0", native=Native(token="t", owner="w/1"))
-            send(url, "PutItem", {"TableName": TABLE, "Item": encode_item(item_from_row(row))})
-        requests = [[raw(url, heartbeat(key, counter)) for counter in range(each)] for key in keys]
-        begin = time.perf_counter()
-        with ThreadPoolExecutor(options.connections) as pool:
-            list(pool.map(lambda sent: write_all(url, sent), requests))
-        took_s = time.perf_counter() - begin
-    print(f"conditional UpdateItem, {options.connections} connections: {each * len(keys) / took_s:,.0f} writes/s")
+        rates = [measure(url, writes=options.writes, connections=options.connections) for _ in range(options.rounds)]
+    print(f"conditional UpdateItem, {options.connections} connections: {median(rates):,.0f} writes/s")
 
 
 def _table() -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 The client is a bare socket that sends prepared bodies and decodes nothing, so the server is what is measured.
 
-    python bench/local_server.py [--records 100000] [--size 200] [--url http://127.0.0.1:4566]
+    python bench/local_server.py [--records 100000] [--size 200] [--rounds 5] [--data] [--url http://127.0.0.1:4566]
 
-With ``--url`` another Kinesis, such as ministack, is measured in the same run, and the ratio printed.
+With ``--url`` another Kinesis, such as ministack, is measured in the same run, the two in turns, and the ratio printed.
 """
 
 import argparse
@@ -16,6 +16,8 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -45,30 +47,32 @@ class Connection:
 
 
 @contextmanager
-def local() -> Iterator[str]:
-    """Run a server with a stream ``bench`` of one shard; yields its URL."""
-    command = [sys.executable, "-m", "kcl_py.local", "--port", "0", "--stream", "bench:1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[1]
-        finally:
-            process.terminate()
+def local(*, keeps: bool = False) -> Iterator[str]:
+    """Run a server, with its data in a folder or not; yields its URL."""
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "kcl_py.local", "--port", "0", *(["--data", folder] if keeps else [])]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                yield process.stdout.readline().split()[1]
+            finally:
+                process.terminate()
+                process.wait()
 
 
-def put(connection: Connection, *, records: int, size: int) -> float:
+def put(connection: Connection, stream: str, *, records: int, size: int) -> float:
     """Return the seconds that putting ``records`` took, 500 a request."""
     entries = [{"Data": b64encode(b"x" * size).decode(), "PartitionKey": f"user-{i}"} for i in range(500)]
-    body = json.dumps({"StreamName": "bench", "Records": entries}).encode()
+    body = json.dumps({"StreamName": stream, "Records": entries}).encode()
     begin = time.perf_counter()
     for _ in range(records // 500):
         connection.send("PutRecords", body)
     return time.perf_counter() - begin
 
 
-def get(connection: Connection, *, records: int, limit: int) -> float:
+def get(connection: Connection, stream: str, *, records: int, limit: int) -> float:
     """Return the seconds that reading ``records`` took, ``limit`` a request."""
-    start = connection.call("GetShardIterator", StreamName="bench", ShardId=SHARD, ShardIteratorType="TRIM_HORIZON")
+    start = connection.call("GetShardIterator", StreamName=stream, ShardId=SHARD, ShardIteratorType="TRIM_HORIZON")
     iterator, begin = start["ShardIterator"], time.perf_counter()
     for _ in range(records // limit):
         body = json.dumps({"ShardIterator": iterator, "Limit": limit}).encode()
@@ -82,31 +86,43 @@ def _next_iterator(reply: bytes) -> str:
     return rest.split(b'"', 2)[1].decode()
 
 
-def measure(url: str, *, records: int, size: int) -> dict[str, float]:
-    """Return records a second by what was done."""
+def measure(url: str, stream: str, *, records: int, size: int) -> dict[str, float]:
+    """Return records a second by what was done, with a stream that is made for it and deleted."""
     connection = Connection(url)
-    rates = {"PutRecords, 500 a request": records / put(connection, records=records, size=size)}
+    connection.call("CreateStream", StreamName=stream, ShardCount=1)
+    while (
+        connection.call("DescribeStreamSummary", StreamName=stream)["StreamDescriptionSummary"]["StreamStatus"]
+        != "ACTIVE"
+    ):
+        pass
+    rates = {"PutRecords, 500 a request": records / put(connection, stream, records=records, size=size)}
     for limit in (1_000, 10_000):
-        rates[f"GetRecords, {limit:,} a request"] = records / get(connection, records=records, limit=limit)
+        took_s = get(connection, stream, records=records, limit=limit)
+        rates[f"GetRecords, {limit:,} a request"] = records / took_s
+    connection.call("DeleteStream", StreamName=stream)
     return rates
 
 
 def main() -> None:
-    """Print the three figures."""
+    """Print the medians, and their ratios where two are measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--size", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--data", action="store_true", help="keep the streams in a folder")
     parser.add_argument("--url", help="another Kinesis to compare with")
     options = parser.parse_args()
-    with local() as url:
-        ours = measure(url, records=options.records, size=options.size)
-    theirs: dict[str, float] = {}
-    if options.url is not None:
-        Connection(options.url).call("CreateStream", StreamName="bench", ShardCount=1)
-        theirs = measure(options.url, records=options.records, size=options.size)
-    for what, rate in ours.items():
-        beside = f"; other {theirs[what]:,.0f}, ratio {rate / theirs[what]:.1f}" if theirs else ""
-        print(f"{what}: {rate:,.0f} records/s{beside}")
+    found: dict[str, list[dict[str, float]]] = {}
+    with local(keeps=options.data) as url:
+        for number in range(options.rounds):
+            for name, server in (("kcl local", url), ("other", options.url)):
+                if server is not None:
+                    rates = measure(server, f"bench-{number}", records=options.records, size=options.size)
+                    found.setdefault(name, []).append(rates)
+    for what in found["kcl local"][0]:
+        rates = {name: median([one[what] for one in rounds]) for name, rounds in found.items()}
+        ratio = f", ratio {rates['kcl local'] / rates['other']:.1f}" if options.url else ""
+        print(f"{what}: {', '.join(f'{name} {rate:,.0f}' for name, rate in rates.items())} records/s{ratio}")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def local(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any that is free.")] = 4567,
     stream: Annotated[list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create this stream.")] = None,
     realistic: Annotated[bool, typer.Option("--realistic", help="Limit rates and take time, as AWS does.")] = False,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the streams in this folder.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep streams and tables in this folder.")] = None,
     faults: Annotated[Path | None, typer.Option(metavar="FILE", help="Let things go wrong by these rules.")] = None,
 ) -> None:
     """Serve Kinesis, DynamoDB and S3 on this machine."""

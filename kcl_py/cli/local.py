@@ -1,7 +1,7 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
 The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
-With a folder for its data, streams outlive the process; DynamoDB's tables and S3's objects do not.
+With a folder for its data, streams and tables outlive the process; S3's objects do not.
 """
 
 import re
@@ -22,7 +22,8 @@ from kcl_py.errors import ConfigError
 if TYPE_CHECKING:
     from kcl_py.cli.bad_day import BadDay
     from kcl_py.local.disk import Disk
-    from kcl_py.local.stream import Stream
+    from kcl_py.local.dynamo.model import DynamoDB
+    from kcl_py.local.model import Kinesis
 
 REGION = "us-east-1"
 """In the streams' ARNs."""
@@ -50,7 +51,7 @@ def local_command(
         port: 0 is any free one.
         streams: those to begin with, each as ``NAME:SHARDS``; one that ``data`` has already stays as it is.
         is_realistic: whether rates are limited and answers and changes take their time.
-        data: the folder that keeps the streams; without one they are in memory.
+        data: the folder that keeps streams and tables; without one they are in memory.
         faults: the file that says what goes wrong; nothing does without one.
 
     Raises:
@@ -93,7 +94,7 @@ def _bad_day(file: Path | None) -> "BadDay | None":
 
 @contextmanager
 def _disk(folder: Path | None) -> "Iterator[Disk | None]":
-    """Hold the folder of the streams for as long as the block lasts."""
+    """Hold the folder of the data for as long as the block lasts."""
     if folder is None:
         yield None
         return
@@ -126,14 +127,15 @@ async def _run(
     clock = SystemClock()
     delay_s = _REALISTIC_CHANGE_S if is_realistic else _CHANGE_S
     kinesis = Kinesis(clock, region=REGION, delay_s=delay_s, limit_rates=is_realistic, archive=disk)
-    dynamodb = DynamoDB(Behaviour(clock, delay_s=_TABLE_DELAY_S))
+    behaviour = Behaviour(clock, random=Random(), delay_s=_TABLE_DELAY_S)
+    dynamodb = DynamoDB(behaviour, None if disk is None else disk.tables)
     latency = Latency(Random()) if is_realistic else None
     faults = None if bad_day is None else bad_day.faults
     s3 = MotoS3()
     server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, s3=s3, latency=latency, faults=faults)
     try:
         if disk is not None:
-            kinesis.adopt(_loaded(disk))
+            _load(disk, kinesis, dynamodb)
         for name, shards in streams.items():
             if not kinesis.has_stream(name):
                 kinesis.add_stream(name, shards)
@@ -157,11 +159,13 @@ def _say(*texts: str) -> None:
     sys.stdout.flush()
 
 
-def _loaded(disk: "Disk") -> "list[Stream]":
+def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
     try:
-        return disk.load(REGION)
-    except (ValueError, KeyError) as error:
-        raise ConfigError(f"cannot read the streams of --data: {error}; choose another folder") from error
+        streams, tables = disk.load(REGION), disk.tables.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(f"cannot use --data: {error}; choose another folder") from error
+    kinesis.adopt(streams)
+    dynamodb.adopt(tables)
 
 
 def _how_to(url: str, streams: dict[str, int]) -> str:

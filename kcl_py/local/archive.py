@@ -16,9 +16,9 @@ class Archive(Protocol):
     """Told of everything before it is answered."""
 
     def save(self, account: "Account") -> None:
-        """Keep all of ``account`` but the records: something of it changed."""
+        """Keep all of ``account`` but the records: something of it changed. Raises OSError, and may be asked again."""
         ...
 
     def append(self, stream: Stream, entries: list[Entry]) -> None:
-        """Keep records that were just put into ``stream``."""
+        """Keep records that were just put into ``stream``. Raises OSError: then none of them is kept."""
         ...

@@ -1,5 +1,7 @@
 """Enhanced fan-out: consumers registered with a stream, and their subscriptions to its shards."""
 
+from collections.abc import Callable
+
 from kcl_py.local import requests as ask
 from kcl_py.local.account import Account
 from kcl_py.local.consumer import Consumer
@@ -26,10 +28,11 @@ class Consumers:
         account: its streams have the consumers.
         end_shape: how a closed shard's end is told.
         is_paced: whether a subscription gives no more than 2 MB a second.
+        keep: keeps what changed before a subscription shows it. Raises ModelError if that cannot be.
     """
 
-    def __init__(self, account: Account, end_shape: EndShape, *, is_paced: bool) -> None:
-        self._account, self._end_shape, self._is_paced = account, end_shape, is_paced
+    def __init__(self, account: Account, end_shape: EndShape, *, is_paced: bool, keep: Callable[[], None]) -> None:
+        self._account, self._end_shape, self._is_paced, self._keep = account, end_shape, is_paced, keep
 
     def operations(self) -> Operations:
         return {
@@ -107,4 +110,5 @@ class Consumers:
         if consumer not in self._account.consumers(found) or consumer.gone_s is not None:
             raise not_found(f"Consumer {consumer.name}, stream {stream.name} under account {ACCOUNT} not found.")
         check_key(found)
+        self._keep()
         return found.shard_at(index, self._account.now_s())

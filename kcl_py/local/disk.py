@@ -1,13 +1,15 @@
-"""Streams that outlive the process: ``--data DIR``.
+"""Streams and tables that outlive the process: ``--data DIR``.
 
 ``streams.json`` holds everything but the records and is replaced whole; each stream has a folder with the log of its
-records. Writes reach the operating system before a request is answered, so a killed process loses nothing; a machine
-that loses power may lose the last moments, never half a batch. One process at a time uses a folder.
+records; ``tables`` has DynamoDB's journal. Writes reach the operating system before a request is answered, so a killed
+process loses nothing; a machine that loses power may lose the last moments, never half a batch. What cannot be written
+is not answered. One process at a time uses a folder.
 """
 
 import fcntl
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -15,13 +17,14 @@ import msgspec
 
 from kcl_py.local.account import Account
 from kcl_py.local.archive import Entry
+from kcl_py.local.dynamo.journal import Journal
 from kcl_py.local.log import Log
 from kcl_py.local.saved import VERSION, SavedAccount, SavedStream, freeze, thaw
 from kcl_py.local.stream import Stream
 
 _LOG = re.compile(r"[a-zA-Z0-9_.-]+\.\d{10}")
 """Name of a stream's folder: the stream's, and the second of its creation."""
-_STREAMS, _LOCK = "streams.json", "lock"
+_STREAMS, _TABLES, _LOCK = "streams.json", "tables", "lock"
 
 
 class Disk:
@@ -39,9 +42,16 @@ class Disk:
         # Also those of a stream that was deleted right before a crash: the first save deletes them. Nothing else is.
         self._logs = {path.name: Log(path) for path in folder.iterdir() if _LOG.fullmatch(path.name) and path.is_dir()}
         self._account: Account | None = None
+        self.tables = Journal(folder / _TABLES)
+        """DynamoDB's."""
 
     def load(self, region: str) -> list[Stream]:
-        """Return the streams that an earlier run left. Raises ValueError if these are no files of ours."""
+        """Return the streams that an earlier run left.
+
+        Raises:
+            OSError: a file cannot be read.
+            ValueError: these are no files of ours, or damaged ones.
+        """
         path = self._folder / _STREAMS
         if not path.exists():
             return []
@@ -60,16 +70,23 @@ class Disk:
             self._logs.pop(key).delete()
 
     def append(self, stream: Stream, entries: list[Entry]) -> None:
-        if self._log(stream).append(entries) and self._account is not None:
-            self.save(self._account)  # with each new file, old ones may be deleted
+        if self._log(stream).append(entries):
+            self._tidy()
 
     def close(self) -> None:
-        """Save once more and let others use the folder."""
-        if self._account is not None:
-            self.save(self._account)
+        """Let others use the folder."""
+        self._tidy()
         for log in self._logs.values():
-            log.close()
+            with suppress(OSError):  # half a batch, which nobody was told of, stays for the next reader to cut off
+                log.close()
+        self.tables.close()
         self._lock.close()
+
+    def _tidy(self) -> None:
+        """Delete what is too old, if that can be done now: files that stay longer do no harm."""
+        with suppress(OSError):
+            if self._account is not None:
+                self.save(self._account)
 
     def _load_stream(self, saved: SavedStream, region: str) -> Stream:
         stream = thaw(saved, region)

@@ -38,6 +38,12 @@ def limit_exceeded(message: str) -> ModelError:
     return ModelError("LimitExceededException", message)
 
 
+def not_kept(error: OSError, code: str = "InternalFailureException") -> ModelError:
+    """Return what AWS answers when it fails itself: here, when nothing can be written to the folder of ``--data``."""
+    reason = error.strerror or type(error).__name__
+    return ModelError(code, f"cannot write to the folder of --data: {reason}", 500)
+
+
 def not_valid(message: str) -> ModelError:
     """Return what AWS answers to an operation that does not go with the stream's mode."""
     return ModelError("ValidationException", message)

@@ -15,6 +15,7 @@ from kcl_py.local import requests as ask
 from kcl_py.local.account import Account
 from kcl_py.local.archive import Archive
 from kcl_py.local.consumers import Consumers
+from kcl_py.local.errors import not_kept
 from kcl_py.local.gets import Gets
 from kcl_py.local.operations import Answer, Family, Operations
 from kcl_py.local.puts import Puts
@@ -28,8 +29,9 @@ from kcl_py.local.tags import Tags
 
 __all__ = ["EndShape", "Kinesis"]
 
-_CHANGES_NOTHING_ELSE = (ask.PutRecord, ask.PutRecords, ask.GetRecords, ask.GetShardIterator, ask.SubscribeToShard)
-"""Requests that leave everything but records as it is; a change that was due may happen meanwhile."""
+_LOOKS = ("Describe", "Get", "List", "Put", "Subscribe")
+"""What the names of operations begin with that leave everything but records as it is."""
+_CHANGES = frozenset(kind for kind in ask.KINDS if not kind.__name__.startswith(_LOOKS))
 
 
 class Kinesis:
@@ -60,10 +62,10 @@ class Kinesis:
             Streams(self._account),
             Settings(self._account),
             Tags(self._account),
-            Shards(self._account),
+            Shards(self._account, self._quotas),
             Puts(self._account, self._quotas, archive),
             Gets(self._account, self._quotas, end_shape),
-            Consumers(self._account, end_shape, is_paced=limit_rates),
+            Consumers(self._account, end_shape, is_paced=limit_rates, keep=self._save),
         )
         self._operations: Operations = {
             kind: operation for family in families for kind, operation in family.operations().items()
@@ -78,11 +80,16 @@ class Kinesis:
         return self.answer(ask.read(operation, params))
 
     def answer(self, request: ask.Request) -> Answer:
-        """Answer a request that was read before; the one door that all operations go through."""
+        """Answer a request that was read before; the one door that all operations go through.
+
+        Raises:
+            ModelError: a refusal; InternalFailureException while something that changed cannot be kept.
+        """
+        self._save()
         if self._quotas is not None:
-            self._quotas.call(type(request), self._account.now_s())
+            self._quotas.call(request, self._account.now_s())
         answer = self._operations[type(request)](request)
-        if not isinstance(request, _CHANGES_NOTHING_ELSE):
+        if type(request) in _CHANGES:
             self._account.is_changed = True
         self._save()
         return answer
@@ -102,5 +109,8 @@ class Kinesis:
 
     def _save(self) -> None:
         if self._archive is not None and self._account.is_changed:
-            self._archive.save(self._account)
+            try:
+                self._archive.save(self._account)
+            except OSError as error:
+                raise not_kept(error) from error
             self._account.is_changed = False

@@ -4,7 +4,7 @@ from kcl_py.local import requests as ask
 from kcl_py.local.account import Account
 from kcl_py.local.archive import Archive, Entry
 from kcl_py.local.encryption import check_key
-from kcl_py.local.errors import ModelError, invalid
+from kcl_py.local.errors import ModelError, invalid, not_kept
 from kcl_py.local.hashing import explicit_hash_key, hash_key
 from kcl_py.local.operations import Answer, Operations
 from kcl_py.local.quota import Quotas
@@ -70,7 +70,12 @@ class Puts:
 
     def _keep(self, stream: Stream, entries: list[Entry]) -> None:
         if self._archive is not None and entries:
-            self._archive.append(stream, entries)
+            try:
+                self._archive.append(stream, entries)
+            except OSError as error:
+                for index, position, _ in reversed(entries):
+                    stream.take_back(index, position)
+                raise not_kept(error) from error
 
 
 def _size(stream: Stream, entry: ask.RecordEntry | ask.PutRecord) -> int:

@@ -4,11 +4,13 @@ Every rate is counted in whole seconds. What one call takes above its second's s
 as AWS does: after 10 MB from one shard the next five seconds are refused.
 """
 
+from collections import deque
 from weakref import WeakKeyDictionary
 
 from kcl_py.local import requests as ask
 from kcl_py.local.errors import ModelError, limit_exceeded
 from kcl_py.local.shard import Shard
+from kcl_py.local.stream import Stream
 
 MIB = 1024 * 1024
 WRITES_PER_S, WRITTEN_BYTES_PER_S = 1000, MIB
@@ -22,22 +24,28 @@ CALLS_PER_S: dict[type[ask.Request], int] = {
     ask.CreateStream: 5,
     ask.DecreaseStreamRetentionPeriod: 5,
     ask.DeleteStream: 5,
-    ask.DeregisterStreamConsumer: 5,
     ask.DescribeLimits: 1,
     ask.DescribeStream: 10,
-    ask.DescribeStreamConsumer: 20,
     ask.DescribeStreamSummary: 20,
     ask.IncreaseStreamRetentionPeriod: 5,
-    ask.ListShards: 1000,
-    ask.ListStreamConsumers: 5,
     ask.ListStreams: 5,
     ask.ListTagsForStream: 5,
     ask.MergeShards: 5,
     ask.RegisterStreamConsumer: 5,
     ask.RemoveTagsFromStream: 5,
     ask.SplitShard: 5,
+    ask.UpdateShardCount: 10,
 }
-"""Calls of the account. Source: Kinesis quotas, API limits."""
+"""Calls of the account. Source: Kinesis quotas, API limits; API reference, UpdateShardCount."""
+STREAM_CALLS_PER_S: dict[type[ask.Request], int] = {
+    ask.DeregisterStreamConsumer: 5,
+    ask.DescribeStreamConsumer: 20,
+    ask.ListShards: 1000,
+    ask.ListStreamConsumers: 5,
+}
+"""Calls for each stream. Source: the same."""
+SCALINGS, DAY_S = 10, 24 * 3600.0
+"""UpdateShardCount for each stream, in any 24 hours. Source: API reference, UpdateShardCount."""
 
 
 class Window:
@@ -71,15 +79,37 @@ class Quotas:
 
     def __init__(self) -> None:
         self._calls: dict[type[ask.Request], Window] = {kind: Window(most) for kind, most in CALLS_PER_S.items()}
+        self._second, self._stream_calls = 0, dict[tuple[type[ask.Request], str], Window]()
+        self._scalings: WeakKeyDictionary[Stream, deque[float]] = WeakKeyDictionary()
         self._writes: WeakKeyDictionary[Shard, Window] = WeakKeyDictionary()
         self._reads: WeakKeyDictionary[Shard, Window] = WeakKeyDictionary()
         self._iterators: WeakKeyDictionary[Shard, Window] = WeakKeyDictionary()
 
-    def call(self, kind: type[ask.Request], now_s: float) -> None:
-        """Count a call of the account. Raises LimitExceededException."""
-        window = self._calls.get(kind)
+    def call(self, request: ask.Request, now_s: float) -> None:
+        """Count a call of the account, for its stream where rates are by stream. Raises LimitExceededException."""
+        kind = type(request)
+        window = self._calls.get(kind) or self._stream_window(request, now_s)
         if window is not None and not window.admits(0, now_s):
-            raise limit_exceeded(f"Rate exceeded: {kind.__name__} may be called {CALLS_PER_S[kind]} times a second.")
+            most = CALLS_PER_S.get(kind) or STREAM_CALLS_PER_S[kind]
+            raise limit_exceeded(f"Rate exceeded: {kind.__name__} may be called {most} times a second.")
+
+    def _stream_window(self, request: ask.Request, now_s: float) -> Window | None:
+        most = STREAM_CALLS_PER_S.get(type(request))
+        if most is None:
+            return None
+        if int(now_s) != self._second:
+            self._second = int(now_s)
+            self._stream_calls.clear()
+        return self._stream_calls.setdefault((type(request), _stream_name(request)), Window(most))
+
+    def scale(self, stream: Stream, now_s: float) -> None:
+        """Count an UpdateShardCount that is about to be done. Raises LimitExceededException."""
+        times = self._scalings.setdefault(stream, deque())
+        while times and times[0] <= now_s - DAY_S:
+            times.popleft()
+        if len(times) >= SCALINGS:
+            raise limit_exceeded(f"Stream {stream.name} may be scaled {SCALINGS} times in 24 hours.")
+        times.append(now_s)
 
     def write(self, shard: Shard, size_bytes: int, now_s: float) -> None:
         """Count a record. Raises ProvisionedThroughputExceededException."""
@@ -97,6 +127,13 @@ class Quotas:
         """Count a GetShardIterator. Raises ProvisionedThroughputExceededException."""
         if not self._iterators.setdefault(shard, Window(ITERATORS_PER_S)).admits(0, now_s):
             raise _too_fast(shard)
+
+
+def _stream_name(request: ask.Request) -> str:
+    """Return the name of the stream that a request is about; nothing if only a token says it."""
+    named: str | None = getattr(request, "stream_name", None)
+    arn = getattr(request, "consumer_arn", None) or getattr(request, "stream_arn", None) or ""
+    return named or arn.partition(":stream/")[2].partition("/")[0]
 
 
 def _too_fast(shard: Shard) -> ModelError:

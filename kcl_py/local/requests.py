@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from kcl_py.local.errors import ModelError
 
-Name = Annotated[str, Meta(min_length=1, max_length=128, pattern="^[a-zA-Z0-9_.-]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=128, pattern="^[a-zA-Z0-9_.-]+\\Z")]
 Arn = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^arn:aws.*:kinesis:.*:[0-9]{12}:stream/.+")]
 ConsumerArn = Annotated[
     str,
@@ -28,8 +28,8 @@ TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 TagValue = Annotated[str, Meta(max_length=256)]
 Tags = Annotated[dict[TagKey, TagValue], Meta(min_length=1, max_length=200)]
 TagKeys = Annotated[list[TagKey], Meta(min_length=1, max_length=50)]
-HashKey = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,38})$")]
-SequenceText = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,128})$")]
+HashKey = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,38})\\Z")]
+SequenceText = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,128})\\Z")]
 PageToken = Annotated[str, Meta(min_length=1, max_length=1_048_576)]
 PageSize = Annotated[int, Meta(ge=1, le=10_000)]
 PartitionKey = Annotated[str, Meta(min_length=1, max_length=256)]

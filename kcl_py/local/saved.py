@@ -7,7 +7,7 @@ from kcl_py.local.consumer import Consumer
 from kcl_py.local.shard import Shard
 from kcl_py.local.stream import Change, Mode, Stream
 
-VERSION = 1
+VERSION = 2
 
 
 class SavedShard(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ def thaw(saved: SavedStream, region: str) -> Stream:
     stream.consumers = {consumer.name: _thaw_consumer(consumer, stream.arn) for consumer in saved.consumers}
     shards = {shard.index: _thaw_shard(shard) for shard in saved.shards}
     for shard in saved.shards:
-        shards[shard.index].children = [shards[index] for index in shard.children]
+        shards[shard.index].children = [shards[index] for index in shard.children if index in shards]
     stream.restore(list(shards.values()), saved.next_index)
     return stream
 

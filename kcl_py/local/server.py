@@ -15,6 +15,7 @@ from aiohttp import web
 
 from actors.clock import Clock
 from kcl_py.local import eventstream
+from kcl_py.local.callers import server_log
 from kcl_py.local.errors import ModelError
 from kcl_py.local.faults import connection
 from kcl_py.local.faults.faults import Faults
@@ -190,7 +191,9 @@ def _next_message(subscription: Subscription, now_s: float) -> bytes | None:
 @asynccontextmanager
 async def serve(server: Server, *, port: int = 0) -> AsyncIterator[str]:
     """Serve until the block ends; yields the URL. Port 0 is any free one. Raises OSError if the port is taken."""
-    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=_GRACE_S, auto_decompress=False)
+    runner = web.AppRunner(
+        server.app(), access_log=None, logger=server_log(), shutdown_timeout=_GRACE_S, auto_decompress=False
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, HOST, port).start()

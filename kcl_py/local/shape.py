@@ -18,6 +18,8 @@ MOST_LEVELS = 100
 """Of shapes in each other: DynamoDB's 32 levels of maps and lists are two each, below a few of the request's own."""
 
 _SERIALIZATION = "SerializationException"
+_UNKNOWN = ModelError("", "a member that the shape has not")
+"""No fault: AWS passes over it."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "structure": (dict,),
     "map": (dict,),
@@ -50,11 +52,10 @@ class Api:
             params: dict[str, Any] = msgspec.json.decode(body)
         except UNREADABLE as error:
             raise unreadable(error) from None
-        self.check(operation, params)
-        return params
+        return self.check(operation, params)
 
-    def check(self, operation: str, params: object) -> None:
-        """Return if ``params`` can be taken for a request; binaries may be bytes or base64.
+    def check(self, operation: str, params: Any) -> dict[str, Any]:
+        """Return ``params`` as a request, without members that AWS does not know; binaries may be bytes or base64.
 
         Raises:
             ModelError: UnknownOperationException, SerializationException (of another type) or ValidationException
@@ -63,9 +64,12 @@ class Api:
         if operation not in self.operations:
             raise ModelError("UnknownOperationException", f"there is no operation {operation!r}")
         shape = self.model.operation_model(operation).input_shape
-        faults = [_wrong_type(params, shape, "")] if params is None else list(_faults(params, shape, "", 0))
+        found = [_wrong_type(params, shape, "")] if params is None else list(_faults(params, shape, "", 0))
+        faults = [fault for fault in found if fault is not _UNKNOWN]
         for fault in sorted(faults, key=lambda fault: fault.code != _SERIALIZATION):  # AWS reads all before it looks
             raise fault
+        known: dict[str, Any] = _known(params, shape) if found else params
+        return known
 
 
 @cache
@@ -90,10 +94,17 @@ def _faults(value: Any, shape: Any, path: str, level: int) -> Iterator[ModelErro
             yield from _member_faults(value, shape, path, level)
         elif kind == "map":
             for name, inner in value.items():
-                yield from _faults(inner, shape.value, f"{path}.{name}.member", level + 1)
+                yield from _inner_faults(inner, shape.value, f"{path}.{name}.member", level + 1)
         elif kind == "list":
             for number, inner in enumerate(value, 1):
-                yield from _faults(inner, shape.member, f"{path}.{number}.member", level + 1)
+                yield from _inner_faults(inner, shape.member, f"{path}.{number}.member", level + 1)
+
+
+def _inner_faults(value: Any, shape: Any, path: str, level: int) -> Iterator[ModelError]:
+    """Yield those of a value in a list or a map, where null is no value."""
+    if value is None:
+        yield _beyond_limits(None, path, "Member must not be null")
+    yield from _faults(value, shape, path, level)
 
 
 def _member_faults(value: Any, shape: Any, path: str, level: int) -> Iterator[ModelError]:
@@ -104,6 +115,23 @@ def _member_faults(value: Any, shape: Any, path: str, level: int) -> Iterator[Mo
     for name, inner in value.items():
         if name in members:
             yield from _faults(inner, members[name], _inside(path, name), level + 1)
+        else:
+            yield _UNKNOWN
+
+
+def _known(value: Any, shape: Any) -> Any:
+    """Return a value without the members that are none of its shape's."""
+    if value is None:
+        return None
+    match shape.type_name:
+        case "structure":
+            members = shape.members
+            return {name: _known(inner, members[name]) for name, inner in value.items() if name in members}
+        case "map":
+            return {name: _known(inner, shape.value) for name, inner in value.items()}
+        case "list":
+            return [_known(inner, shape.member) for inner in value]
+    return value
 
 
 def _inside(path: str, name: str) -> str:

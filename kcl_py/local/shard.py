@@ -75,6 +75,10 @@ class Shard:
         self._last_ms = round(record.arrived_s * 1000)
         self._store(record, len(record.data) + len(record.partition_key.encode()))
 
+    def take_back(self, position: int) -> None:
+        """Forget the records from ``position`` on, which nobody has seen."""
+        del self._records[position - self._trimmed :], self._ends[position - self._trimmed :]
+
     def go_on_at(self, position: int) -> None:
         """Begin at ``position`` if there is no record: what came before was trimmed."""
         if not self._records:
@@ -96,7 +100,7 @@ class Shard:
 
     def position_at(self, time_s: float) -> int:
         """Return the position of the first record that arrived at or after ``time_s``."""
-        time_ms = round(time_s * 1000)
+        time_ms = round(max(0.0, time_s) * 1000)
         return self._trimmed + bisect_left(self._records, time_ms, key=lambda record: round(record.arrived_s * 1000))
 
     def position_of(self, ordinal: int, text: str) -> int:

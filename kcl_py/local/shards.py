@@ -6,6 +6,7 @@ from kcl_py.local.errors import in_use, invalid, limit_exceeded, not_found, not_
 from kcl_py.local.hashing import even_ranges
 from kcl_py.local.listing import filter_shards
 from kcl_py.local.operations import Answer, Operations
+from kcl_py.local.quota import Quotas
 from kcl_py.local.shard import Shard
 from kcl_py.local.stream import ACCOUNT, Change, Mode, Stream
 from kcl_py.local.tokens import ShardPage, open_page
@@ -16,10 +17,10 @@ _LIST_PAGE = 1000
 
 
 class Shards:
-    """The operations on shards within ``account``."""
+    """The operations on shards within ``account``; ``quotas`` where there are any."""
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
+    def __init__(self, account: Account, quotas: Quotas | None) -> None:
+        self._account, self._quotas = account, quotas
 
     def operations(self) -> Operations:
         return {
@@ -77,6 +78,8 @@ class Shards:
         wanted = [first for first, _ in even_ranges(target)]
         cuts = tuple(sorted(set(wanted).difference(starts)))
         joins = tuple(sorted(set(starts).difference(wanted)))
+        if self._quotas is not None:
+            self._quotas.scale(stream, self._account.now_s())
         stream.begin(Change(self._account.due_s(), cuts=cuts, joins=joins))
         return {
             "StreamName": stream.name,

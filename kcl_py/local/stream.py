@@ -161,8 +161,13 @@ class Stream:
             shard.restore(position, record)
 
     def go_on_at(self, index: int, position: int) -> None:
-        """Let a shard of an earlier run go on where it was."""
-        self._shards[index].go_on_at(position)
+        """Let a shard of an earlier run go on where it was, unless it is gone."""
+        if (shard := self._shards.get(index)) is not None:
+            shard.go_on_at(position)
+
+    def take_back(self, index: int, position: int) -> None:
+        """Forget the newest records of a shard, from ``position`` on; nobody has seen them."""
+        self._shards[index].take_back(position)
 
     def _replace(self, parents: tuple[Shard, ...], ranges: tuple[tuple[int, int], ...], now_s: float) -> None:
         """Close ``parents``, which are neighbours, and open their children in their place."""

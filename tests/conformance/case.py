@@ -2,8 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from tests.conformance.service import RefusedError, Service
+
+
+class Asked(Enum):
+    """Who is asked."""
+
+    ALL = "all"
+    ON_THE_WIRE = "all but the model in memory: it is about the bytes of HTTP"
+    OURS = "the model, whose clock can be moved: others would be waited for, or know nothing of our ways"
 
 
 @dataclass(frozen=True)
@@ -13,8 +22,9 @@ class Case:
     name: str
     aws: str
     play: Callable[[Service], str]
-    on_the_wire: bool
-    """Whether it is about the bytes of HTTP, and so nothing for the model in memory."""
+    asked: Asked
+    with_rates: bool
+    """Whether ours is asked with its rates limited; others have no such switch."""
 
     def find(self, service: Service) -> str:
         """Return what ``service`` does."""
@@ -29,10 +39,12 @@ class Case:
 Cases = list[Case]
 
 
-def case(cases: Cases, name: str, aws: str, *, on_the_wire: bool = False) -> Callable[[Callable[[Service], str]], None]:
+def case(
+    cases: Cases, name: str, aws: str, *, asked: Asked = Asked.ALL, with_rates: bool = False
+) -> Callable[[Callable[[Service], str]], None]:
     """Add a case, made of a function, to ``cases``; ``aws`` is what the table in docs/local.md shows, too."""
 
     def add(play: Callable[[Service], str]) -> None:
-        cases.append(Case(name, aws, play, on_the_wire))
+        cases.append(Case(name, aws, play, asked, with_rates))
 
     return add

@@ -1,12 +1,25 @@
 """Consumers and their subscriptions."""
 
-from tests.conformance.case import Cases, case
-from tests.conformance.service import Service, Stream, refusal
+from tests.conformance.case import Asked, Cases, case
+from tests.conformance.service import Events, RefusedError, Service, Stream, refusal
 
 ROOT = "shardId-000000000000"
 HORIZON = {"Type": "TRIM_HORIZON"}
 
 CONSUMER_CASES: Cases = []
+
+
+def subscribed(service: Service, arn: str, within_s: float, start: dict[str, str] | None = None) -> Events:
+    return service.events(within_s, ConsumerARN=arn, ShardId=ROOT, StartingPosition=start or HORIZON)
+
+
+def ending(events: Events) -> str:
+    """Read events to their end and return the error that they end with, or ``no error``."""
+    try:
+        kinds = [kind for kind, _ in events]
+    except RefusedError as error:
+        return error.code
+    return kinds[-1][1:] if kinds and kinds[-1].startswith(":") else "no error"
 
 
 @case(CONSUMER_CASES, "consumer, just registered", "CREATING")
@@ -39,7 +52,7 @@ def _(service: Service) -> str:
     return refusal(lambda: service.call("DescribeStreamConsumer", ConsumerARN=arn))
 
 
-@case(CONSUMER_CASES, "SubscribeToShard: first event", "initial-response", on_the_wire=True)
+@case(CONSUMER_CASES, "SubscribeToShard: first event", "initial-response", asked=Asked.ON_THE_WIRE)
 def _(service: Service) -> str:
     arn = Stream(service).consumer()
     return next(service.events(10, ConsumerARN=arn, ShardId=ROOT, StartingPosition=HORIZON))[0]
@@ -82,3 +95,53 @@ def _(service: Service) -> str:
     next(events)
     again = service.events(1, ConsumerARN=arn, ShardId=ROOT, StartingPosition=HORIZON)
     return refusal(lambda: next(again))
+
+
+@case(CONSUMER_CASES, "SubscribeToShard again after 5 s", "taken, the first ends with ResourceInUseException")
+def _(service: Service) -> str:
+    arn = Stream(service).consumer()
+    first = subscribed(service, arn, 12)
+    next(first)
+    service.wait(5.1)
+    found = refusal(lambda: next(subscribed(service, arn, 5)))
+    return f"{found}, the first ends with {ending(first)}"
+
+
+@case(CONSUMER_CASES, "SubscribeToShard: from the number that an event ends with", "a b, then c d")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    stream.put(b"a")
+    stream.put(b"b")
+    arn, start, found = stream.consumer(), HORIZON, []
+    for _ in range(2):
+        data: list[str] = []
+        for kind, event in subscribed(service, arn, 4, start):
+            if kind == "SubscribeToShardEvent":
+                data += [record["Data"].decode() for record in event["Records"]]
+                start = {"Type": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": event["ContinuationSequenceNumber"]}
+                if data:
+                    break
+        found.append(" ".join(data))
+        stream.put(b"c")
+        stream.put(b"d")
+        service.wait(5.1)
+    return ", then ".join(found)
+
+
+@case(CONSUMER_CASES, "SubscribeToShard for longer than 5 minutes", "ends after 5 minutes, no error", asked=Asked.OURS)
+def _(service: Service) -> str:
+    arn = Stream(service).consumer()
+    begun_s, kinds = service.now_s(), set()
+    for kind, _ in subscribed(service, arn, 400):
+        kinds.add(kind)
+        service.wait(4.5)
+    minutes = round((service.now_s() - begun_s) / 60)
+    return f"ends after {minutes} minutes, {'an' if any(kind.startswith(':') for kind in kinds) else 'no'} error"
+
+
+@case(CONSUMER_CASES, "ListStreamConsumers of 3, one at a time", "1 1 1")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    for name in "abc":
+        stream.consumer(name)
+    return stream.pages("ListStreamConsumers", "Consumers", "MaxResults", "NextToken", StreamARN=stream.arn)

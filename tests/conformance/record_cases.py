@@ -1,7 +1,7 @@
 """Records: numbers, places to begin, sizes."""
 
 from tests.conformance.case import Cases, case
-from tests.conformance.service import Service, Stream, is_refused, refusal
+from tests.conformance.service import Service, Stream, is_refused, numbers, refusal
 
 MIB = 1024 * 1024
 RING = 1 << 128
@@ -15,6 +15,32 @@ def _(service: Service) -> str:
     given = [[int(stream.put(ExplicitHashKey=key)) for _ in range(5)] for key in ("0", str(RING - 1000))]
     grow = "grow" if all(row == sorted(set(row)) for row in given) else "do not grow"
     return f"{grow}, {'repeat' if set(given[0]) & set(given[1]) else 'differ'} between shards"
+
+
+@case(RECORD_CASES, "sequence number", "56 digits")
+def _(service: Service) -> str:
+    return f"{'56' if len(Stream(service).put().lstrip('0')) == 56 else 'fewer'} digits"
+
+
+@case(RECORD_CASES, "sequence number in a child", "above those of its parent")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    before = int(stream.put())
+    stream.split()
+    return "above those of its parent" if int(stream.put()) > before else "below those of its parent"
+
+
+@case(RECORD_CASES, "shards of the keys a, b, c, d among 4", "0 2 1 2")
+def _(service: Service) -> str:
+    stream = Stream(service, 4)
+    records = [{"Data": b"x", "PartitionKey": key} for key in "abcd"]
+    return numbers(stream.call("PutRecords", Records=records)["Records"])
+
+
+@case(RECORD_CASES, "ExplicitHashKey of 2^128", "InvalidArgumentException")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    return refusal(lambda: stream.put(ExplicitHashKey=str(RING)))
 
 
 @case(RECORD_CASES, "sequence number of another shard", "InvalidArgumentException")
@@ -60,6 +86,12 @@ def _(service: Service) -> str:
     return stream.data("AT_TIMESTAMP", Timestamp=service.now_s() - 0.05) or "nothing"
 
 
+@case(RECORD_CASES, "AT_TIMESTAMP in the future", "InvalidArgumentException")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    return refusal(lambda: stream.iterator("AT_TIMESTAMP", Timestamp=service.now_s() + 3600))
+
+
 @case(RECORD_CASES, "made-up iterator", "InvalidArgumentException")
 def _(service: Service) -> str:
     return refusal(lambda: service.call("GetRecords", ShardIterator="AAAA"))
@@ -102,6 +134,13 @@ def _(service: Service) -> str:
 def _(service: Service) -> str:
     stream = Stream(service)
     return is_refused(lambda: stream.call("PutRecords", Records=[{"Data": b"x", "PartitionKey": "k"}] * 501))
+
+
+@case(RECORD_CASES, "PutRecords of 11 MiB", "refused")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    records = [{"Data": b"x" * (MIB - 1), "PartitionKey": "k"}] * 11
+    return is_refused(lambda: stream.call("PutRecords", Records=records))
 
 
 @case(RECORD_CASES, "record of 2 MiB where 10 are allowed", "taken")

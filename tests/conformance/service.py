@@ -18,6 +18,8 @@ from kcl_py.local.subscription import Subscription
 from tests.kcl_py.local.world import World
 
 TIMEOUT_S = 15.0
+CHANGE_S = 1.0
+"""How long creating, splitting and the like take, where ours is asked with a clock that can be moved."""
 _HEADERS = {
     "Content-Type": "application/x-amz-json-1.1",
     "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/kinesis/aws4_request, "
@@ -26,6 +28,8 @@ _HEADERS = {
 }
 
 Answer = dict[str, Any]
+Events = Iterator[tuple[str, Answer]]
+"""Types of events, exceptions as ``:CODE``, with payloads."""
 
 
 class RefusedError(Exception):
@@ -43,8 +47,8 @@ class Service(Protocol):
         """Return the answer. Raises RefusedError."""
         ...
 
-    def events(self, within_s: float, **params: Any) -> Iterator[tuple[str, Answer]]:
-        """Subscribe and yield event types (exceptions as ``:CODE``) with payloads for at most ``within_s``."""
+    def events(self, within_s: float, **params: Any) -> Events:
+        """Subscribe and yield what comes within a time."""
         ...
 
     def now_s(self) -> float: ...
@@ -55,18 +59,17 @@ class Service(Protocol):
 class InMemory:
     """The model, called directly."""
 
-    def __init__(self) -> None:
-        self._world = World()
+    def __init__(self, *, with_rates: bool = False) -> None:
+        self._world = World(delay_s=CHANGE_S, limit_rates=with_rates)
 
     def call(self, operation: str, **params: Any) -> Answer:
         try:
             answer = self._world.call(operation, **params)
         except ModelError as refusal:
             raise RefusedError(refusal.code) from refusal
-        found: Answer = msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=lambda value: value)
-        return found
+        return _plain(answer)
 
-    def events(self, within_s: float, **params: Any) -> Iterator[tuple[str, Answer]]:
+    def events(self, within_s: float, **params: Any) -> Events:
         try:
             subscription: Subscription = self._world.call("SubscribeToShard", **params)["EventStream"]
             until_s = self.now_s() + within_s
@@ -75,7 +78,7 @@ class InMemory:
                 if event is None:
                     self.wait(0.05)
                 else:
-                    yield "SubscribeToShardEvent", event
+                    yield "SubscribeToShardEvent", _plain(event)
         except ModelError as refusal:
             raise RefusedError(refusal.code) from refusal
 
@@ -97,13 +100,9 @@ class OverHttp:
     def call(self, operation: str, **params: Any) -> Answer:
         with self._sent(operation, params) as reply:
             body = reply.read()
-        answer: Answer = json.loads(body) if body else {}
-        for record in answer.get("Records", []):
-            if "Data" in record:
-                record["Data"] = b64decode(record["Data"])
-        return answer
+        return _parsed(body)
 
-    def events(self, within_s: float, **params: Any) -> Iterator[tuple[str, Answer]]:
+    def events(self, within_s: float, **params: Any) -> Events:
         buffer, until_s = EventStreamBuffer(), self._now_s() + within_s
         with self._sent("SubscribeToShard", params) as reply:
             while self._now_s() < until_s and (chunk := reply.read1(1 << 16)):
@@ -111,7 +110,7 @@ class OverHttp:
                 for message in buffer:
                     headers: Any = message.headers
                     kind = headers.get(":event-type") or f":{headers[':exception-type']}"
-                    yield str(kind), json.loads(message.payload or b"{}")
+                    yield str(kind), _parsed(message.payload)
 
     def now_s(self) -> float:
         return self._now_s()
@@ -142,9 +141,12 @@ class Stream:
 
     def __init__(self, service: Service, shards: int = 1, **more: Any) -> None:
         self.service, self.name = service, f"case-{next(self._numbers)}-{int(service.now_s() * 1000)}"
-        service.call("CreateStream", StreamName=self.name, ShardCount=shards, **more)
-        self.settle()
-        self.arn: str = self.summary()["StreamARN"]
+        try:
+            service.call("CreateStream", StreamName=self.name, ShardCount=shards, **more)
+            self.settle()
+            self.arn: str = self.summary()["StreamARN"]
+        except RefusedError as error:
+            raise RefusedError(f"no stream: {error.code}") from error
 
     def call(self, operation: str, **params: Any) -> Answer:
         return self.service.call(operation, StreamName=self.name, **params)
@@ -196,6 +198,17 @@ class Stream:
         """Return the payloads of the first page from a place."""
         return b" ".join(record["Data"] for record in self.get(self.iterator(kind, **more))["Records"]).decode()
 
+    def pages(self, operation: str, items: str, limit: str, token: str, **params: Any) -> str:
+        """Return the numbers of items on each page of a listing of one item at a time."""
+        counts, more = [], dict(params)
+        for _ in range(10):
+            page = self.service.call(operation, **more, **{limit: 1})
+            counts.append(str(len(page[items])))
+            if not page.get(token):
+                break
+            more = params | {token: page[token]}
+        return " ".join(counts)
+
     def consumer(self, name: str = "c") -> str:
         """Register a consumer and wait for it; return its ARN."""
         params = {"StreamARN": self.arn, "ConsumerName": name}
@@ -226,6 +239,20 @@ def is_refused(call: Callable[[], object]) -> str:
     """Return ``refused``, whatever the code, or ``taken``."""
     code = refusal(call)
     return "refused" if code.endswith("Exception") else code
+
+
+def _plain(answer: Answer) -> Answer:
+    """Return an answer of the model as a client sees it."""
+    found: Answer = msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=lambda value: value)
+    return found
+
+
+def _parsed(body: bytes) -> Answer:
+    answer: Answer = json.loads(body or b"{}")
+    for record in answer.get("Records", []):
+        if "Data" in record:
+            record["Data"] = b64decode(record["Data"])
+    return answer
 
 
 def _base64(value: bytes) -> str:

@@ -51,6 +51,27 @@ def _(service: Service) -> str:
     return f"names {sum(name in merged for name in ('ParentShardId', 'AdjacentParentShardId'))} parents"
 
 
+@case(SHARD_CASES, "MergeShards of shards that are no neighbours", "InvalidArgumentException")
+def _(service: Service) -> str:
+    stream = Stream(service, 3)
+    pair = {"ShardToMerge": ROOT, "AdjacentShardToMerge": "shardId-000000000002"}
+    return refusal(lambda: stream.call("MergeShards", **pair))
+
+
+@case(SHARD_CASES, "SplitShard at a key outside of the shard", "InvalidArgumentException")
+def _(service: Service) -> str:
+    stream = Stream(service, 2)
+    cut = {"ShardToSplit": ROOT, "NewStartingHashKey": str(RING - 1000)}
+    return refusal(lambda: stream.call("SplitShard", **cut))
+
+
+@case(SHARD_CASES, "SplitShard of a closed shard", "ResourceInUseException")
+def _(service: Service) -> str:
+    stream = Stream(service)
+    stream.split()
+    return refusal(lambda: stream.call("SplitShard", **SPLIT))
+
+
 @case(SHARD_CASES, "status while a shard is split", "UPDATING")
 def _(service: Service) -> str:
     stream = Stream(service)
@@ -108,6 +129,12 @@ def _(service: Service) -> str:
 def _(service: Service) -> str:
     stream = Stream(service, 2)
     return is_refused(lambda: stream.call("UpdateShardCount", TargetShardCount=5, ScalingType="UNIFORM_SCALING"))
+
+
+@case(SHARD_CASES, "UpdateShardCount below half", "refused")
+def _(service: Service) -> str:
+    stream = Stream(service, 4)
+    return is_refused(lambda: stream.call("UpdateShardCount", TargetShardCount=1, ScalingType="UNIFORM_SCALING"))
 
 
 @case(SHARD_CASES, "ListShards: second page by the token alone", "0 1, 2")

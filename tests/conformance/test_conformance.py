@@ -3,57 +3,33 @@
 from collections.abc import Iterator
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 
-from actors.clock import SystemClock
-from kcl_py.local.dynamo.behaviour import Behaviour
-from kcl_py.local.dynamo.model import DynamoDB
-from kcl_py.local.dynamodb import LocalDynamoDB
-from kcl_py.local.model import Kinesis
-from kcl_py.local.server import Server, serve
 from tests.conformance.case import Case
 from tests.conformance.cases import CASES
 from tests.conformance.deviations import DEVIATIONS
+from tests.conformance.ours import ours
 from tests.conformance.service import InMemory, OverHttp
 from tests.conformance.table import is_asked, known, lines, surprises
 from tests.docs.pages import DOCS, read
 
 
-class AheadClock(SystemClock):
-    """The machine's clock, and what the cases waited for without waiting."""
-
-    def __init__(self) -> None:
-        self._ahead_s = 0.0
-
-    def time(self) -> float:
-        return super().time() + self._ahead_s
-
-    def wait(self, pause_s: float) -> None:
-        self._ahead_s += pause_s
-
-
 @pytest.fixture(scope="module")
-def over_http() -> Iterator[OverHttp]:
-    """A server whose clock the cases move."""
-    clock = AheadClock()
-    kinesis, dynamodb = Kinesis(clock), LocalDynamoDB(DynamoDB(Behaviour(clock)))
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(serve(Server(kinesis, dynamodb, clock=clock))) as url,
-    ):
-        yield OverHttp(url, clock.time, clock.wait)
+def over_http() -> Iterator[dict[bool, OverHttp]]:
+    """Servers whose clock the cases move, without and with limited rates."""
+    with ours() as prompt, ours(with_rates=True) as paced:
+        yield {False: prompt, True: paced}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if is_asked(case, "in memory")], ids=lambda case: case.name)
 def test_model_in_memory_does_as_aws(case: Case) -> None:
     """Each case, on an account of its own."""
-    assert case.find(InMemory()) == case.aws
+    assert case.find(InMemory(with_rates=case.with_rates)) == case.aws
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_model_over_http_does_as_aws(case: Case, over_http: OverHttp) -> None:
+def test_model_over_http_does_as_aws(case: Case, over_http: dict[bool, OverHttp]) -> None:
     """The same, as the wire shows it."""
-    assert case.find(over_http) == case.aws
+    assert case.find(over_http[case.with_rates]) == case.aws
 
 
 def test_model_has_no_known_deviation() -> None:

@@ -50,6 +50,7 @@ class Admin:
             table.add_index(index)
         self._set(table, request)
         table.settings.tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags") or []}
+        self._catalog.note(table)
         return {"TableDescription": self._described(table)}
 
     def _capacity(self, mode: str, request: Request) -> Capacity:
@@ -117,6 +118,7 @@ class Admin:
         table.kinds = {name: kinds[name] for name in _key_names(table)}
         self._set(table, request)
         table.updated_s = self._behaviour.now_s() + self._behaviour.delay_s
+        self._catalog.note(table)
         return {"TableDescription": self._described(table)}
 
     def _change_index(self, table: Table, verb: str, request: Request, kinds: Mapping[str, str]) -> None:
@@ -178,6 +180,7 @@ class Admin:
         if wanted["Enabled"] == (table.settings.ttl_attribute is not None):
             raise invalid(f"TimeToLive is already {'enabled' if wanted['Enabled'] else 'disabled'}")
         table.settings.ttl_attribute = wanted["AttributeName"] if wanted["Enabled"] else None
+        self._catalog.note(table)
         return {"TimeToLiveSpecification": dict(wanted)}
 
     def describe_time_to_live(self, request: Request) -> Answer:
@@ -190,6 +193,7 @@ class Admin:
         table, wanted = self._backed_up(request), request["PointInTimeRecoverySpecification"]
         table.settings.point_in_time_recovery = wanted["PointInTimeRecoveryEnabled"]
         table.settings.recovery_days = wanted.get("RecoveryPeriodInDays") or table.settings.recovery_days
+        self._catalog.note(table)
         return self.describe_continuous_backups(request)
 
     def describe_continuous_backups(self, request: Request) -> Answer:
@@ -212,13 +216,16 @@ class Admin:
 
     def tag_resource(self, request: Request) -> Answer:
         tags = {tag["Key"]: tag["Value"] for tag in request["Tags"]}
-        self._tagged(request).settings.tags.update(tags)
+        table = self._tagged(request)
+        table.settings.tags.update(tags)
+        self._catalog.note(table)
         return {}
 
     def untag_resource(self, request: Request) -> Answer:
-        tags = self._tagged(request).settings.tags
+        table = self._tagged(request)
         for key in request["TagKeys"]:
-            tags.pop(key, None)
+            table.settings.tags.pop(key, None)
+        self._catalog.note(table)
         return {}
 
     def list_tags_of_resource(self, request: Request) -> Answer:

@@ -31,7 +31,6 @@ class Items:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._behaviour = catalog, catalog.behaviour
-        self._tokens = transaction.Tokens(catalog.behaviour)
 
     def get_item(self, request: Request) -> Answer:
         expressions = read_expressions(request, "ProjectionExpression")
@@ -200,11 +199,11 @@ class Items:
 
     def transact_write_items(self, request: Request) -> Answer:
         items, token = request["TransactItems"], request.get("ClientRequestToken")
-        if token is not None and self._tokens.is_repeated(token, items):
+        if token is not None and self._catalog.tokens.is_repeated(token, items):
             return {}
         units = transaction.commit(transaction.prepare(self._catalog, items))
         if token is not None:
-            self._tokens.remember(token, items)
+            self._catalog.use_token(token, items)
         return _consumed(request, units, many=True)
 
     def transact_get_items(self, request: Request) -> Answer:

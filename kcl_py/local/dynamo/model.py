@@ -11,9 +11,10 @@ from typing import Any
 from kcl_py.local.dynamo.admin import Admin, Answer, Request
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.catalog import Catalog
+from kcl_py.local.dynamo.changes import Archive, Kept
 from kcl_py.local.dynamo.items import Items
 from kcl_py.local.dynamo.table import Table
-from kcl_py.local.errors import ModelError
+from kcl_py.local.errors import ModelError, not_kept
 from kcl_py.local.shape import api
 
 
@@ -22,10 +23,11 @@ class DynamoDB:
 
     Args:
         behaviour: clock, chance, delays and limits.
+        archive: told of all that is to be kept.
     """
 
-    def __init__(self, behaviour: Behaviour) -> None:
-        self._catalog = Catalog(behaviour)
+    def __init__(self, behaviour: Behaviour, archive: Archive | None = None) -> None:
+        self._catalog, self._archive = Catalog(behaviour, is_kept=archive is not None), archive
         admin, items = Admin(self._catalog), Items(self._catalog)
         self._operations: dict[str, Callable[[Request], Answer]] = {
             "CreateTable": admin.create_table,
@@ -68,13 +70,32 @@ class DynamoDB:
     def call(self, operation: str, params: dict[str, Any]) -> Answer:
         """Answer a request in memory; binaries are bytes. Raises ModelError."""
         self._known(operation)
-        api("dynamodb").check(operation, params)
-        return self._operations[operation](params)
+        return self._answer(operation, api("dynamodb").check(operation, params))
 
     def answer(self, operation: str, body: bytes) -> Answer:
         """Answer a request as it comes over HTTP. Raises ModelError."""
         self._known(operation)
-        return self._operations[operation](api("dynamodb").read(operation, body))
+        return self._answer(operation, api("dynamodb").read(operation, body))
+
+    def adopt(self, kept: Kept) -> None:
+        """Take tables as an earlier run left them."""
+        self._catalog.adopt(kept)
+
+    def _answer(self, operation: str, request: Request) -> Answer:
+        self._keep()
+        try:
+            return self._operations[operation](request)
+        finally:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Let the archive know of what changed. Raises ModelError while that cannot be kept: nobody is to see it."""
+        if self._archive is not None and self._catalog.changes:
+            try:
+                self._archive.append(self._catalog.changes, self._catalog.whole)
+            except OSError as error:
+                raise not_kept(error, "InternalServerError") from error
+            self._catalog.changes.clear()
 
     def _known(self, operation: str) -> None:
         if operation not in self._operations:

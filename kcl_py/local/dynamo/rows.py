@@ -28,6 +28,10 @@ class Rows:
     def __iter__(self) -> Iterator[tuple[Place, Row]]:
         return iter([(place, self._rows[place]) for place in self._places])
 
+    def restore(self, rows: dict[Place, Row]) -> None:
+        """Take many rows at once, in place of any."""
+        self._rows, self._places = rows, sorted(rows)
+
     def get(self, place: Place) -> Row | None:
         return self._rows.get(place)
 

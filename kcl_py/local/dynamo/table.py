@@ -1,6 +1,6 @@
 """A table: its items, its indexes and its settings. It decides nothing about requests. Times are Unix seconds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class Table:
         """Types of key attributes, of the indexes' too."""
         self.rows = Rows()
         self.bytes = 0
+        self.note: Callable[[Table, Row | None, Row | None], None] | None = None
+        """Told of every change of an item: what was there, what is there."""
         self._behaviour = behaviour
         self._swept_s = self.created_s
         self._replica: Copy | None = None
@@ -103,6 +105,8 @@ class Table:
 
     def _store(self, place: Place, before: Row | None, after: Row | None) -> None:
         now_s = self._behaviour.now_s()
+        if self.note is not None:
+            self.note(self, before, after)
         self.rows.put(place, after)
         self.bytes += (0 if after is None else after.size) - (0 if before is None else before.size)
         for index in self.indexes.values():
@@ -110,6 +114,15 @@ class Table:
                 index.capacity.writes.take(write_units(*sizes))
         if self._replica is not None:
             self._replica.follow(before, after, now_s)
+
+    def restore(self, items: Mapping[Place, Item]) -> None:
+        """Take the items that an earlier run left, into a table that is new."""
+        rows = {place: Row(item, item_bytes(item)) for place, item in items.items()}
+        self.rows.restore(rows)
+        self.bytes = sum(row.size for row in rows.values())
+        if self._replica is not None:
+            for row in rows.values():
+                self._replica.follow(None, row, self._behaviour.now_s())
 
     def add_index(self, index: Index) -> None:
         """Add an index and fill it."""

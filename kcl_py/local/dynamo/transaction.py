@@ -1,18 +1,15 @@
-"""Transactions: all writes or none, and why not. Times are Unix seconds."""
+"""Transactions: all writes or none, and why not. Sizes are bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcl_py.local.dynamo import writes
-from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.catalog import Catalog
 from kcl_py.local.dynamo.errors import Refusal, invalid
 from kcl_py.local.dynamo.values import Item, item_bytes
 from kcl_py.local.dynamo.writes import Write
 
 TRANSACTION_BYTES = 4 * 1024 * 1024
-TOKEN_LIFE_S = 600.0
-"""Source: API reference, TransactWriteItems."""
 
 _PREPARE = {"Put": writes.put, "Update": writes.update, "Delete": writes.delete, "ConditionCheck": writes.check}
 _REASONS = {
@@ -21,32 +18,6 @@ _REASONS = {
     "ThrottlingException": "ThrottlingError",
     "ValidationException": "ValidationError",
 }
-
-
-class Tokens:
-    """Client request tokens: a transaction that comes again with the same one has happened already."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self._behaviour = behaviour
-        self._seen: dict[str, tuple[float, Any]] = {}
-
-    def is_repeated(self, token: str, content: Any) -> bool:
-        """Tell whether it happened within the life of its token. Raises Refusal if it was another one."""
-        now_s = self._behaviour.now_s()
-        for old in [one for one, (seen_s, _) in self._seen.items() if seen_s + TOKEN_LIFE_S <= now_s]:
-            del self._seen[old]
-        if token not in self._seen:
-            return False
-        if self._seen[token][1] != content:
-            raise Refusal(
-                "IdempotentParameterMismatchException",
-                "The request uses the same client token as a previous, but non-identical request. "
-                "Do not reuse a client token with different requests, unless the requests are identical",
-            )
-        return True
-
-    def remember(self, token: str, content: Any) -> None:
-        self._seen[token] = (self._behaviour.now_s(), content)
 
 
 def prepare(catalog: Catalog, items: Sequence[Mapping[str, Any]]) -> list[Write]:

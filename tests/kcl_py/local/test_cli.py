@@ -96,6 +96,32 @@ def test_realistic_local_refuses_what_is_too_fast_and_takes_its_time() -> None:
         assert reply["ResponseMetadata"]["RetryAttempts"] >= 1
 
 
+def test_callers_that_break_off_or_speak_no_http_are_not_the_servers_news() -> None:
+    """Nothing on stderr, and it goes on answering; a worker that is killed in the middle of a request does as much."""
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: Kinesis_20131202.ListStreams\r\n"
+    head += b"Content-Type: application/x-amz-json-1.1\r\n"
+    broken = (
+        *(b"\x00\x01\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET /health HTTP/1.1\r\n\r\n"),
+        *(head + b"Content-Length: -5\r\n\r\n{}", head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        *(head + b"Content-Length: 500\r\n\r\n{", head + b"X-Long: " + b"a" * 20_000 + b"\r\n\r\n"),
+        head + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+    )
+    with running("--port", "0") as (process, line):
+        url = line.split()[1]
+        for request in broken:
+            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as connection:
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
+        with boto("kinesis", url) as client:
+            assert client.list_streams()["StreamNames"] == []
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
 def test_dynamodb_is_served_by_the_same_port() -> None:
     """Both services are one address."""
     with running("--port", "0") as (_, line), boto("dynamodb", line.split()[1]) as client:

@@ -1,5 +1,6 @@
-"""``--data``: streams over a restart, a crash and a torn file."""
+"""``--data``: streams over a restart, a crash, a torn file and a full disk."""
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,19 @@ from typing import Any
 import pytest
 
 from kcl_py.local.disk import Disk
+from kcl_py.local.errors import ModelError
 from kcl_py.local.model import Kinesis
 from tests.clocks import PromptClock
+from tests.kcl_py.local.test_batches import disk_full_at, written
 from tests.kcl_py.local.test_cli import failing, running
-from tests.kcl_py.local.world import World, boto
+from tests.kcl_py.local.world import DELAY_S, World, boto
 
 ROOT = "shardId-000000000000"
+KEYED: dict[str, Any] = {
+    "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
 HOUR_S = 3600.0
 
 
@@ -152,11 +160,85 @@ def test_numbers_go_on_where_all_records_were_trimmed(tmp_path: Path) -> None:
     again.disk.close()
 
 
-def test_kcl_local_finds_its_streams_again_after_it_was_killed(tmp_path: Path) -> None:
-    """With the records that were answered, and --stream given again."""
+def test_nothing_is_put_while_the_disk_is_full_and_all_goes_on_afterwards(tmp_path: Path) -> None:
+    """A record that could not be kept is not read, and its number is free; reading goes on."""
+    world = Kept(tmp_path)
+    world.put(b"before")
+    with disk_full_at(1000):
+        for _ in range(3):
+            with pytest.raises(ModelError, match="InternalFailureException: cannot write to the folder of --data"):
+                world.put(b"x" * 2000)
+        assert [record.data for record in world.read()] == [b"before"]
+    world.put(b"after")
+    seen = state(world)
+    assert [record.data for record in world.read()] == [b"before", b"after"]
+    world.crash()
+    again = Kept(tmp_path, world.clock)
+    assert state(again) == seen
+    again.disk.close()
+
+
+def test_change_that_cannot_be_kept_is_shown_to_nobody_until_it_can_be(tmp_path: Path) -> None:
+    """Neither to a subscription, which ends with an error of AWS's."""
+    world = Kept(tmp_path)
+    arn = world.call("DescribeStreamSummary", StreamName="s")["StreamDescriptionSummary"]["StreamARN"]
+    consumer = world.call("RegisterStreamConsumer", StreamARN=arn, ConsumerName="c")["Consumer"]["ConsumerARN"]
+    world.settle()
+    start = {"ConsumerARN": consumer, "ShardId": ROOT, "StartingPosition": {"Type": "LATEST"}}
+    subscription = world.call("SubscribeToShard", **start)["EventStream"]
+    split = {"StreamName": "s", "ShardToSplit": ROOT, "NewStartingHashKey": "1000"}
+    with disk_full_at(100):
+        for operation, params in (("SplitShard", split), ("ListShards", {"StreamName": "s"})):
+            with pytest.raises(ModelError, match="InternalFailureException"):
+                world.call(operation, **params)
+        world.settle()
+        with pytest.raises(ModelError, match="InternalFailureException"):
+            subscription.event(world.clock.now_s)
+        world.disk.tables.close()
+        [saved] = [path for path in tmp_path.iterdir() if path.name == "streams.json"]
+        assert b'"change":null' in saved.read_bytes()
+    assert len(world.open_ids()) == 2
+    world.crash()
+    again = Kept(tmp_path, world.clock)
+    assert len(again.open_ids()) == 2
+    again.disk.close()
+
+
+def test_looking_at_streams_writes_nothing(tmp_path: Path) -> None:
+    """Or a worker that lists shards would keep the disk busy."""
+    world = Kept(tmp_path)
+    world.put()
+    state(world)
+    before = (tmp_path / "streams.json").stat().st_ino
+    state(world)
+    world.call("ListStreams")
+    assert (tmp_path / "streams.json").stat().st_ino == before
+    world.disk.close()
+
+
+def test_shard_that_goes_with_the_change_under_way_hinders_no_restart(tmp_path: Path) -> None:
+    """It was closed exactly as long ago as the stream keeps its records."""
+    world = Kept(tmp_path)
+    world.split(ROOT)
+    world.clock.now_s += 24 * HOUR_S - DELAY_S / 2
+    cut = sum(world.hash_range("shardId-000000000001")) // 2
+    world.call("SplitShard", StreamName="s", ShardToSplit="shardId-000000000001", NewStartingHashKey=str(cut))
+    world.crash()
+    again = Kept(tmp_path, world.clock)
+    again.settle()
+    assert len(again.open_ids()) == 3
+    again.disk.close()
+
+
+def test_kcl_local_finds_its_data_again_after_it_was_killed(tmp_path: Path) -> None:
+    """With the records and items that were answered, and --stream given again."""
     arguments = ("--port", "0", "--stream", "flights:2", "--data", str(tmp_path / "new"))
     with running(*arguments) as (process, line), boto("kinesis", line.split()[1]) as client:
         number = client.put_record(StreamName="flights", Data=b"x", PartitionKey="k")["SequenceNumber"]
+        with boto("dynamodb", line.split()[1]) as tables:
+            tables.create_table(TableName="leases", **KEYED)
+            tables.get_waiter("table_exists").wait(TableName="leases", WaiterConfig={"Delay": 0.01})
+            tables.put_item(TableName="leases", Item={"k": {"S": "a"}, "b": {"B": b"\xff"}})
         code, errors = failing("--port", "0", "--data", str(tmp_path / "new"))
         assert (code, "another kcl local uses it" in errors) == (2, True)
         process.kill()
@@ -168,15 +250,52 @@ def test_kcl_local_finds_its_streams_again_after_it_was_killed(tmp_path: Path) -
             )
             found += client.get_records(ShardIterator=start["ShardIterator"])["Records"]
         assert [record["SequenceNumber"] for record in found] == [number]
+        with boto("dynamodb", line.split()[1]) as tables:
+            assert tables.scan(TableName="leases")["Items"] == [{"k": {"S": "a"}, "b": {"B": b"\xff"}}]
         process.terminate()
         assert process.wait(20) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
 
 
-def test_data_that_cannot_be_used_is_one_error_line_and_exit_2(tmp_path: Path) -> None:
-    """A file in its place, or a file of another kind in it."""
-    (tmp_path / "file").write_text("x")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "streams.json").write_text("[]")
-    for folder in ("file", "other"):
-        code, errors = failing("--port", "0", "--data", str(tmp_path / folder))
-        assert (code, errors.count("\n"), errors.startswith("error: cannot ")) == (2, 1, True)
+def a_file(folder: Path) -> None:
+    folder.write_text("x")
+
+
+def a_file_of_another_kind(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "streams.json").write_text("[]")
+
+
+def a_folder_in_place_of_a_file(folder: Path) -> None:
+    (folder / "streams.json").mkdir(parents=True)
+
+
+def damaged_tables(folder: Path) -> None:
+    (folder / "tables").mkdir(parents=True)
+    path = written(folder / "tables" / "0000000001.journal", b"x" * 20, b"second")
+    path.write_bytes(b"?" + path.read_bytes()[1:])
+
+
+@pytest.mark.parametrize("make", [a_file, a_file_of_another_kind, a_folder_in_place_of_a_file, damaged_tables])
+def test_data_that_cannot_be_used_is_one_error_line_and_exit_2(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """And nothing of it is touched."""
+    make(tmp_path / "data")
+    before = [(path, path.stat().st_size) for path in sorted(tmp_path.rglob("*"))]
+    code, errors = failing("--port", "0", "--data", str(tmp_path / "data"))
+    assert (code, errors.count("\n"), errors.startswith("error: cannot ")) == (2, 1, True)
+    after = [(path, path.stat().st_size) for path in sorted(tmp_path.rglob("*")) if path.name != "lock"]
+    assert [path for path in after if path[0].is_file()] == [path for path in before if path[0].is_file()]
+
+
+def test_start_on_a_full_disk_is_one_error_line_and_exit_2(tmp_path: Path) -> None:
+    """What is there stays."""
+    world = Kept(tmp_path)
+    before = state(world)
+    world.crash()
+    with disk_full_at(10):
+        code, errors = failing("--port", "0", "--data", str(tmp_path))
+    assert (code, errors.count("\n"), "cannot write to the folder of --data: File too large" in errors) == (2, 1, True)
+    again = Kept(tmp_path, world.clock)
+    assert state(again) == before
+    again.disk.close()

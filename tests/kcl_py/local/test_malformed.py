@@ -88,12 +88,20 @@ def deep(levels: int) -> dict[str, Any]:
         (f"{KINESIS}.PutRecord", {"StreamName": "s", "PartitionKey": None, "Data": ""}),
         (f"{KINESIS}.PutRecord", {"StreamName": "s", "PartitionKey": "", "Data": ""}),
         (f"{KINESIS}.PutRecords", {"StreamName": "s", "Records": []}),
+        (f"{KINESIS}.PutRecords", {"StreamName": "s", "Records": [None]}),
+        (f"{KINESIS}.CreateStream", {"StreamName": "line\n", "ShardCount": 1}),
+        (f"{KINESIS}.SplitShard", {"StreamName": "s", "ShardToSplit": "shardId-0", "NewStartingHashKey": "5\n"}),
         (f"{DYNAMODB}.GetItem", {}),
         (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": None}),
         (f"{DYNAMODB}.GetItem", {"TableName": "table", "Key": {"k": {}}}),
         (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a"}, "deep": deep(200)}}),
         (f"{DYNAMODB}.Scan", {"TableName": "table", "FilterExpression": "a = :missing"}),
         (f"{DYNAMODB}.TransactWriteItems", {"TransactItems": [{}]}),
+        (f"{DYNAMODB}.TransactWriteItems", {"TransactItems": [None]}),
+        (f"{DYNAMODB}.TransactGetItems", {"TransactItems": [None]}),
+        (f"{DYNAMODB}.BatchWriteItem", {"RequestItems": {"table": [{"UnknownRequest": {}}]}}),
+        (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a"}, "v": {"UNKNOWN": "x"}}}),
+        (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a"}, "v": None}}),
     ],
 )
 def test_value_that_is_missing_or_makes_no_sense_is_a_validation_exception(
@@ -107,6 +115,41 @@ def test_value_nested_as_deep_as_dynamodb_allows_is_taken(url: str) -> None:
     """32 levels."""
     item = {"TableName": "table", "Item": {"k": {"S": "a"}, "deep": deep(31)}}
     assert ask(url, f"{DYNAMODB}.PutItem", json.dumps(item).encode()) == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("target", "params"),
+    [
+        (f"{KINESIS}.PutRecord", {"StreamName": "s", "PartitionKey": "k", "Data": "", "Unknown": [1]}),
+        (f"{DYNAMODB}.PutItem", {"TableName": "table", "Item": {"k": {"S": "a", "Unknown": 1}}, "Unknown": [1]}),
+        (
+            f"{DYNAMODB}.BatchWriteItem",
+            {
+                "RequestItems": {
+                    "table": [{"PutRequest": {"Item": {"k": {"S": "b"}}, "ConditionExpression": "k = :no"}, "New": 1}]
+                }
+            },
+        ),
+    ],
+)
+def test_member_that_aws_does_not_know_is_passed_over(url: str, target: str, params: dict[str, Any]) -> None:
+    """A later SDK may send more."""
+    assert ask(url, target, json.dumps(params).encode()) == (200, None)
+
+
+def test_time_beyond_all_numbers_is_a_time(url: str) -> None:
+    """Before every record, or after now."""
+    start = {"StreamName": "s", "ShardId": "shardId-000000000000", "ShardIteratorType": "AT_TIMESTAMP"}
+    for time_s, answer in ((-1e308, (200, None)), (1e308, (400, "InvalidArgumentException"))):
+        body = json.dumps(start | {"Timestamp": time_s}).encode()
+        assert ask(url, f"{KINESIS}.GetShardIterator", body) == answer
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@BOTH
+def test_body_that_cannot_be_unpacked_is_a_serialization_exception(url: str, target: str, encoding: str) -> None:
+    """It is not what its header says."""
+    assert ask(url, target, b"plain", Content_Encoding=encoding) == (400, "SerializationException")
 
 
 @pytest.mark.parametrize("service", [KINESIS, DYNAMODB])
