@@ -1,4 +1,4 @@
-"""What happened in one life, as JSON lines that ``checker.py`` judges and people read.
+"""What happened in one life, as JSON lines that ``tests.sim.checker`` judges and people read.
 
 A line is ``{"t": virtual seconds, "e": event, ...}``; its fields are those of the call that notes it. Nothing in it
 depends on addresses, hashes or the machine's time.

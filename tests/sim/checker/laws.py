@@ -1,130 +1,22 @@
-"""Judges the history of one life of a fleet: reads its JSON lines, and knows nothing of the code that made them.
+"""The laws of a life: each returns sentences about what broke it.
 
-    python tests/sim/checker.py HISTORY.jsonl
-
-Each law returns sentences about what broke it. Records are known by their numbers, shards by their ids, and everything
-is seen from outside: what was put, what processors were handed and finished, what the lease table held. Imports the
-standard library only. Instants are seconds.
+Records are known by their numbers, shards by their ids, and everything is seen from outside: what was put, what
+processors were handed and finished, what the lease table held. Imports the standard library only; instants are seconds.
 """
 
-import json
-import sys
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any
 
-NEVER = float("inf")
+from tests.sim.checker.story import NEVER, Batch, Story
+
 END = "SHARD_END"
 SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 MOST_TOLD = 5
 REPLY_BYTES = 10 * 1024 * 1024
 """The most that GetRecords answers. Source: Kinesis API reference."""
-
-
-@dataclass
-class Batch:
-    """One call of ``process_records``."""
-
-    life: str
-    processor: int
-    shard: str
-    epoch: int
-    records: list[int]
-    again: bool
-    began_s: float
-    ended_s: float = NEVER
-    """When the call returned, or nothing of it could run any more."""
-    done_s: float = NEVER
-
-    @property
-    def ownership(self) -> tuple[str, int]:
-        return self.life, self.epoch
-
-
-@dataclass
-class Story:
-    """A history, sorted by what the laws ask."""
-
-    lines: list[dict[str, Any]]
-    batches: list[Batch] = field(default_factory=list)
-    by_shard: dict[str, list[Batch]] = field(default_factory=lambda: defaultdict(list))
-    truth: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Records of each shard in its order."""
-    numbers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Their sequence numbers."""
-    place: dict[int, int] = field(default_factory=dict)
-    """The index of each record in its shard."""
-    done_s: dict[int, float] = field(default_factory=dict)
-    """When each record was first finished."""
-    parents: dict[str, list[str]] = field(default_factory=dict)
-    frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    """For each life, when its whole machine stood still, and until when its clock misled it."""
-
-    @property
-    def has_deleted_rows(self) -> bool:
-        return any(line["e"] == "deleted" and not line["w"] for line in self.lines)
-
-    def of(self, event: str) -> Iterator[dict[str, Any]]:
-        return (line for line in self.lines if line["e"] == event)
-
-
-def read(lines: Iterable[bytes | str]) -> Story:
-    """Sort a history."""
-    story = Story([json.loads(line) for line in lines])
-    _read_records(story)
-    _read_batches(story)
-    for line in story.of("shard"):
-        story.parents[line["shard"]] = line["parents"]
-    return story
-
-
-def _read_records(story: Story) -> None:
-    puts: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for line in story.of("put"):
-        puts[line["shard"]].append((int(line["seq"]), line["n"]))
-    for shard, records in puts.items():
-        records.sort()
-        story.numbers[shard] = [number for number, _ in records]
-        story.truth[shard] = [record for _, record in records]
-        story.place |= {record: index for index, (_, record) in enumerate(records)}
-
-
-def _read_batches(story: Story) -> None:
-    open_: dict[int, Batch] = {}
-    asleep: dict[str, float] = {}
-    for line in story.lines:
-        now_s, life = line["t"], line.get("w", "")
-        match line["e"]:
-            case "batch":
-                batch = Batch(
-                    life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
-                )
-                open_[line["id"]] = batch
-                story.batches.append(batch)
-                story.by_shard[batch.shard].append(batch)
-            case "done":
-                batch = open_[line["id"]]
-                batch.done_s = now_s
-                for record in batch.records:
-                    story.done_s.setdefault(record, now_s)
-            case "returned":
-                batch = open_.pop(line["id"])
-                batch.ended_s = min(batch.ended_s, now_s)
-            case "crash" | "pause" | "freeze":
-                if line["e"] == "freeze":
-                    asleep[life] = now_s
-                for batch in open_.values():
-                    if batch.life == life:  # code that is in the middle of a batch cannot be asked to stop
-                        batch.ended_s = min(batch.ended_s, now_s)
-            case "thaw":
-                story.frozen[life].append((asleep.pop(life), now_s))
-
-
-# --- the laws --------------------------------------------------------------------------------------------------
 
 
 def every_record_is_finished(story: Story) -> Iterator[str]:
@@ -195,18 +87,13 @@ def ownerships_are_disjoint(story: Story) -> Iterator[str]:
         ordered = sorted(spans.items(), key=lambda each: each[1])
         for (one, before), (other, after) in pairwise(ordered):
             if before[1] > after[0]:
-                yield f"{shard}: {_owner(one)} until {before[1]:.3f} and {_owner(other)} from {after[0]:.3f}"
+                yield f"{shard}: {one} until {before[1]:.3f} and {other} from {after[0]:.3f}"
 
 
 def _is_misled(story: Story, batch: Batch) -> bool:
-    return any(thawed_s <= batch.began_s <= thawed_s + (thawed_s - froze_s) + misled_s(story)
-               for froze_s, thawed_s in story.frozen.get(batch.life, ()))  # fmt: skip
-
-
-def misled_s(story: Story) -> float:
-    """Return how long a worker may go on in good faith: its own deadline, the failover time less a margin."""
-    found: float = next(story.of("life"))["failover_s"]
-    return found
+    """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches too late."""
+    failover_s: float = next(story.of("life"))["failover_s"]
+    return any(thawed_s <= batch.began_s <= thawed_s + failover_s for _, thawed_s in story.frozen.get(batch.life, ()))
 
 
 def epochs_grow(story: Story) -> Iterator[str]:
@@ -308,17 +195,6 @@ def an_end_is_final(story: Story) -> Iterator[str]:
                 yield f"{shard}: {line['w']} took it at {line['t']:.3f}, after its end"
 
 
-def a_shard_is_handed_to_who_owns_it(story: Story) -> Iterator[str]:
-    """Whoever is handed a batch is the one whom the lease table names, unless his own deadline is still to come."""
-    owners = {line["w"]: line["owner"] for line in story.of("up")}
-    named: dict[str, set[str]] = defaultdict(set)
-    for line in story.lines:
-        if line["e"] == "row":
-            named[line["shard"]] |= {line["owner"], line["holder"], line["asked"]} - {None}
-        elif line["e"] == "batch" and owners.get(line["w"]) not in named[line["shard"]]:
-            yield f"{line['shard']}: a batch was handed to {line['w']} at {line['t']:.3f}, whom no row ever named"
-
-
 def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
     """After the fleet was stopped in calm no row and no task is a worker's that ended in order, and all did."""
     calm_s = next((line["t"] for line in story.of("calm")), NEVER)
@@ -401,7 +277,6 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     checkpoints_are_true,
     only_the_owner_writes_a_checkpoint,
     an_end_is_final,
-    a_shard_is_handed_to_who_owns_it,
     what_stops_leaves_nothing,
     who_lets_go_stores_what_is_finished,
     memory_is_bounded,
@@ -411,16 +286,6 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
 )
 
 
-def broken(lines: Iterable[bytes | str]) -> list[str]:
-    """Return what broke which law; nothing if all hold."""
-    story = read(lines)
-    return [f"{law.__name__.replace('_', ' ')}: {found}" for law in LAWS for found in _first(law(story))]
-
-
-def _first(found: Iterator[str]) -> list[str]:
-    return [text for text, _ in zip(found, range(MOST_TOLD), strict=False)]
-
-
 def _name(batch: Batch) -> str:
     return (
         f"{batch.shard} batch of {batch.life} (epoch {batch.epoch}) at {batch.began_s:.3f}, "
@@ -428,15 +293,5 @@ def _name(batch: Batch) -> str:
     )
 
 
-def _owner(ownership: tuple[str, int]) -> str:
-    return f"{ownership[0]} (epoch {ownership[1]})"
-
-
 def _brief(checkpoint: str) -> str:
     return checkpoint if len(checkpoint) < 20 else f"..{checkpoint[-8:]}"
-
-
-if __name__ == "__main__":
-    faults = broken(Path(sys.argv[1]).read_text().splitlines())
-    print("\n".join(faults) or "all laws hold")  # noqa: T201
-    sys.exit(bool(faults))

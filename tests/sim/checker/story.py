@@ -1,0 +1,108 @@
+"""A history of one life, sorted by what the laws ask. Imports the standard library only; instants are seconds."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+NEVER = float("inf")
+
+
+@dataclass
+class Batch:
+    """One call of ``process_records``."""
+
+    life: str
+    processor: int
+    shard: str
+    epoch: int
+    records: list[int]
+    again: bool
+    began_s: float
+    ended_s: float = NEVER
+    """When the call returned, or nothing of it could run any more."""
+    done_s: float = NEVER
+
+    @property
+    def ownership(self) -> tuple[str, int]:
+        return self.life, self.epoch
+
+
+@dataclass
+class Story:
+    """A history, sorted by what the laws ask."""
+
+    lines: list[dict[str, Any]]
+    batches: list[Batch] = field(default_factory=list)
+    by_shard: dict[str, list[Batch]] = field(default_factory=lambda: defaultdict(list))
+    truth: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Records of each shard in its order."""
+    numbers: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Their sequence numbers."""
+    place: dict[int, int] = field(default_factory=dict)
+    """The index of each record in its shard."""
+    done_s: dict[int, float] = field(default_factory=dict)
+    """When each record was first finished."""
+    parents: dict[str, list[str]] = field(default_factory=dict)
+    frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    """For each life, when its whole machine stood still, and until when its clock misled it."""
+
+    @property
+    def has_deleted_rows(self) -> bool:
+        return any(line["e"] == "deleted" and not line["w"] for line in self.lines)
+
+    def of(self, event: str) -> Iterator[dict[str, Any]]:
+        return (line for line in self.lines if line["e"] == event)
+
+
+def read(lines: Iterable[bytes | str]) -> Story:
+    """Sort a history."""
+    story = Story([json.loads(line) for line in lines])
+    _read_records(story)
+    _read_batches(story)
+    for line in story.of("shard"):
+        story.parents[line["shard"]] = line["parents"]
+    return story
+
+
+def _read_records(story: Story) -> None:
+    puts: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for line in story.of("put"):
+        puts[line["shard"]].append((int(line["seq"]), line["n"]))
+    for shard, records in puts.items():
+        records.sort()
+        story.numbers[shard] = [number for number, _ in records]
+        story.truth[shard] = [record for _, record in records]
+        story.place |= {record: index for index, (_, record) in enumerate(records)}
+
+
+def _read_batches(story: Story) -> None:
+    open_: dict[int, Batch] = {}
+    asleep: dict[str, float] = {}
+    for line in story.lines:
+        now_s, life = line["t"], line.get("w", "")
+        match line["e"]:
+            case "batch":
+                batch = Batch(
+                    life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
+                )
+                open_[line["id"]] = batch
+                story.batches.append(batch)
+                story.by_shard[batch.shard].append(batch)
+            case "done":
+                batch = open_[line["id"]]
+                batch.done_s = now_s
+                for record in batch.records:
+                    story.done_s.setdefault(record, now_s)
+            case "returned":
+                batch = open_.pop(line["id"])
+                batch.ended_s = min(batch.ended_s, now_s)
+            case "crash" | "pause" | "freeze":
+                if line["e"] == "freeze":
+                    asleep[life] = now_s
+                for batch in open_.values():
+                    if batch.life == life:  # code that is in the middle of a batch cannot be asked to stop
+                        batch.ended_s = min(batch.ended_s, now_s)
+            case "thaw":
+                story.frozen[life].append((asleep.pop(life), now_s))
