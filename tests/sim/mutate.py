@@ -1,6 +1,6 @@
 """``make mutants``: apply each deliberate bug of ``mutants.py`` alone, and see that a law notices it.
 
-A bug is caught if the life in good weather goes well and one of the default seeds breaks a law of ``tests.sim.checker``.
+A bug is caught if the life in good weather goes well and a default seed breaks a law of ``tests.sim.checker``.
 Works on a copy; the project's files are not touched.
 """
 
