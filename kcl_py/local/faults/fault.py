@@ -82,6 +82,10 @@ class Fault:
 
 
 def _faults(fault: Fault) -> Iterator[str]:
+    kind: object = fault.kind
+    if not isinstance(kind, Kind):  # a bare word would seem to happen, and do nothing
+        yield f"kind: expected one of Kind, found {kind!r}"
+        return
     if fault.service not in ("", *operations.SERVICES):
         yield f"service: expected {_either(operations.SERVICES)}, found {fault.service!r}"
     elif fault.service == "s3" and fault.kind in (Kind.PARTIAL, Kind.STALE):

@@ -7,7 +7,8 @@ A request that is held up goes on when its caller has left, and takes effect lat
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, TypeAlias
+from http import HTTPStatus
+from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 
@@ -71,7 +72,7 @@ class Wire:
     """
 
     def __init__(self, faults: Faults, *, clock: Clock) -> None:
-        self._faults, self._clock, self._past = faults, clock, Past[Reply]()
+        self._faults, self._clock, self._past = faults, clock, Past[HttpReply]()
 
     async def outcome(self, ask: Ask, answer: Answer) -> Outcome:
         """Return what comes of a request that ``answer`` would answer."""
@@ -82,7 +83,7 @@ class Wire:
         without = () if request in self._past else (Kind.STALE,)
         fault = self._faults.draw(ask.service, ask.operation, without=without)
         outcome = await self._suffered(fault, ask, answer)
-        if not can_be_stale or outcome.reply is None:
+        if not can_be_stale or outcome.ending is not Ending.WHOLE or not _is_good(outcome.reply):
             return outcome
         before = self._past.exchange(request, outcome.reply)
         return Outcome(Ending.WHOLE, before) if fault is not None and fault.kind is Kind.STALE else outcome
@@ -119,9 +120,9 @@ class Wire:
         if part is None:
             return await answer(ask.body)
         if part.params is None:
-            return 200, {}, _encode(part.answer({}))
+            return HTTPStatus.OK, {}, _encode(part.answer({}))
         reply = await answer(_encode(part.params))
-        if isinstance(reply, Subscription) or reply[0] != 200:
+        if not _is_good(reply):
             return reply
         status, headers, body = reply
         return status, headers, _encode(part.answer(_decoded(body)))
@@ -130,6 +131,10 @@ class Wire:
 def _refused(fault: Fault, ask: Ask) -> HttpReply:
     error = refusal(fault, ask.service, ask.operation)
     return refused_s3(error) if ask.service == "s3" else refused_json(error)
+
+
+def _is_good(reply: Reply | None) -> TypeGuard[HttpReply]:
+    return isinstance(reply, tuple) and reply[0] == HTTPStatus.OK
 
 
 def _is_consistent(body: bytes) -> bool:

@@ -128,6 +128,20 @@ def test_dynamodb_is_served_by_the_same_port() -> None:
         assert client.list_tables()["TableNames"] == []
 
 
+def test_s3_is_served_by_the_same_port_and_says_nothing_on_stderr() -> None:
+    """A request that fails is the caller's to know of."""
+    with running("--port", "0") as (process, line), boto("s3", line.split()[1]) as client:
+        client.create_bucket(Bucket="bucket")
+        client.put_object(Bucket="bucket", Key="k", Body=b"hello")
+        assert client.get_object(Bucket="bucket", Key="k")["Body"].read() == b"hello"
+        with pytest.raises(client.exceptions.NoSuchKey):
+            client.get_object(Bucket="bucket", Key="other")
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
 def test_a_port_in_use_is_one_error_line_and_exit_2() -> None:
     """It names the port and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -11,6 +11,7 @@ from kcl_py.local.faults.fault import Fault, Kind
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
+        ({"kind": "error"}, "kind: expected one of Kind, found 'error'"),
         (
             {"kind": Kind.ERROR, "service": "sqs"},
             "service: expected kinesis, dynamodb or s3, found 'sqs'",

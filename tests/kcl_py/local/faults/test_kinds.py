@@ -172,6 +172,20 @@ async def test_a_stale_read_answers_as_at_the_call_before(place: Place) -> None:
 
 
 @everywhere
+async def test_a_stale_read_repeats_no_failure(place: Place) -> None:
+    """Neither one that was injected nor one of the service: what is repeated is what the service once told."""
+    key = {"TableName": "leases", "Key": {"id": {"S": "x"}}}
+    error = Fault(kind=Kind.ERROR, operation="GetItem", calls=(2,))
+    async with place(error, Fault(kind=Kind.STALE)) as site:
+        assert await site.ending("dynamodb.get_item", key) == "none"
+        await site.call("dynamodb.put_item", ITEM)
+        assert await site.ending("dynamodb.get_item", key) == "RequestError InternalServerError"
+        assert "Item" not in await site.call("dynamodb.get_item", key)
+        site.tables.call("DeleteTable", {"TableName": "leases"})
+        assert await site.ending("dynamodb.get_item", key) == "MissingError ResourceNotFoundException"
+
+
+@everywhere
 async def test_a_stale_listing_does_not_show_a_split(place: Place) -> None:
     """Its Date is of now: the reply is new, what it says is not."""
     async with place(Fault(kind=Kind.STALE)) as site:
