@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         "give no room back",
         "kcl_py/tree/intake.py",
-        "        self._account.give_back(size_bytes)\n        self._producer.tell(Room(records, size_bytes))\n",
+        "        self._account.give_back(size_bytes)\n        self._tell(Room(records, size_bytes))\n",
         "        self._account.give_back(size_bytes)\n",
     ),
     Mutant(
@@ -217,8 +217,8 @@ MUTANTS = (
     Mutant(
         "complete before the last records are handed over",
         "kcl_py/tree/pipeline.py",
-        "        if self._intake:\n            self._next_batch()\n",
-        "        if self._intake and self._children is None:\n            self._next_batch()\n",
+        "        if self._intake:\n            self._batch = ",
+        "        if self._intake and self._children is None:\n            self._batch = ",
     ),
     Mutant(
         "complete before the children have rows",
