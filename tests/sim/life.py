@@ -52,9 +52,9 @@ class Life:
         self.stopping_until_s: float | None = None
         self.is_crashed = self.is_paused = False
         self._most_bytes = 0
-        context = copy_context()
-        context.run(WORKER.set, name)
-        self.task = loop.create_task(self._live(), name=name, context=context)
+        self._context = copy_context()
+        self._context.run(WORKER.set, name)
+        self.task = loop.create_task(self._live(), name=name, context=self._context)
 
     @property
     def is_over(self) -> bool:
@@ -116,7 +116,7 @@ class Life:
         assert self.stream is not None
         self._history.note("stop", w=self.name, grace_s=grace_s)
         self.stopping_until_s = self._loop.time() + grace_s
-        self.stream.stop(grace_s)
+        self._context.run(self.stream.stop, grace_s)
 
     def kill(self, share: float) -> None:
         """Cancel one actor of its tree, with all that is below it."""
@@ -125,7 +125,7 @@ class Life:
         if cells:
             cell = cells[int(share * len(cells))]
             self._history.note("kill", w=self.name, actor=cell.path)
-            cell.kill("the plan says so")
+            self._context.run(cell.kill, "the plan says so")  # what follows from it ends with the worker
 
     def pause(self, for_s: float, *, with_clock: bool) -> None:
         """Run nothing of it for a while: a stopped process, or with its clock a frozen machine."""

@@ -40,6 +40,8 @@ LAST_RECORDS = 40
 QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
 GRACE_S = 20.0
+SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
+"""How wrong a machine's wall clock can be."""
 MOST_STEPS = 100_000
 """Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
@@ -191,10 +193,11 @@ class World:
             for service, answer in ((one, self._noted(name, one)) for one in SERVICES)
         }
         clock = SimClock(self._loop)
+        clock.skew_s = draw.choice(SKEWS_S)
         faults = Faults([fault_of(gust) for gust in self.plan.weather] if self._storm.is_on else [], random=draw)
         self._faults.append(faults)
         clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
-        self.history.note("start", w=name, id=worker_id)
+        self.history.note("start", w=name, id=worker_id, skew_s=clock.skew_s)
         life = Life(
             name,
             self._config(worker_id),
