@@ -94,6 +94,8 @@ class Budget:
         """Set aside what idle shards hold, the largest first, until a shard that holds nothing has its turn."""
         now = self._clock.monotonic()
         idle = [account for account in self._accounts if account.idle_s(now) >= IDLE_S]
+        if self._used_bytes - sum(account.held_bytes for account in idle) >= self._total_bytes:
+            return  # not even all of it would do
         for account in sorted(idle, key=lambda each: each.held_bytes, reverse=True):
             if request.granted.is_set() or not request.account.is_empty:
                 return

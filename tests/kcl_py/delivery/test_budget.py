@@ -249,6 +249,20 @@ async def test_no_more_shards_are_called_in_than_are_needed_when_all_of_them_wai
 
 
 @simulated
+async def test_nobody_is_called_in_when_that_would_not_be_enough() -> None:
+    """While requests that hang take all memory, dropping what is ready would let nobody read."""
+    shards = Shards(FETCH_BYTES)
+    await shards.holding("stuck", 1000)
+    hanging = shards.account("hanging")
+    await hanging.turn()
+    hungry = shards.ask("hungry")
+    await asyncio.sleep(3 * IDLE_S)
+    assert not shards.called
+    hanging.settle(0)
+    await asyncio.wait_for(hungry, SOON_S)
+
+
+@simulated
 async def test_shard_is_called_in_once_for_what_it_holds() -> None:
     """What it keeps in hand counts no longer, so there is nothing more to be had from it."""
     shards = Shards(SMALL)
