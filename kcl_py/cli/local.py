@@ -161,7 +161,7 @@ def _say(*texts: str) -> None:
 
 def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
     try:
-        streams, tables = disk.load(REGION), disk.tables.load()
+        streams, tables = disk.load(REGION, SystemClock().time()), disk.tables.load()
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"cannot use --data: {error}; choose another folder") from error
     kinesis.adopt(streams)

@@ -17,7 +17,7 @@ from kcl_py.local.errors import ModelError
 from kcl_py.local.subscription import Subscription
 from tests.kcl_py.local.world import World
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 CHANGE_S = 1.0
 """How long creating, splitting and the like take, where ours is asked with a clock that can be moved."""
 _HEADERS = {
