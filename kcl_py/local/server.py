@@ -50,7 +50,7 @@ class Server:
         dynamodb: whatever answers DynamoDB's requests.
         s3: whatever answers S3's; without it they are refused.
         clock: the service's clock, for the Date header and the pauses.
-        latency: returns how long an operation of Kinesis takes, in seconds; none takes any time without it.
+        latency: returns how long an operation takes, in seconds; none takes any time without it.
         faults: what goes wrong; nothing without them.
     """
 
@@ -104,6 +104,8 @@ class Server:
             ask = Ask(service, operation, as_json(body) if is_cbor else body)
         except ModelError as refusal:
             return self._reply(*as_cbor(refused_json(refusal)))
+        if self._latency is not None:
+            await self._clock.sleep(self._latency(operation))
         outcome = await self._wire.outcome(ask, answer)
         if is_cbor and isinstance(outcome.reply, tuple):
             outcome = replace(outcome, reply=as_cbor(outcome.reply))
@@ -111,8 +113,6 @@ class Server:
 
     def _kinesis_answer(self, operation: str) -> Answer:
         async def answer(body: bytes) -> Reply:
-            if self._latency is not None:
-                await self._clock.sleep(self._latency(operation))
             try:
                 found = self._kinesis.answer(decode(operation, body))
             except ModelError as refusal:
