@@ -5,7 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 PEERS := .peers
 KINESIS_LOCAL := kinesis-local@0.6.2
-MINISTACK := ministack==1.5.33
+MINISTACK := ministack==1.5.33 cbor2==6.3.0
 
 BIN := .venv/bin
 BASE := .venv/.installed-base

@@ -30,11 +30,9 @@ REGION = "us-east-1"
 MAX_PORT = 65_535
 _EXTRA = ("aiohttp",)
 """What the extra ``local`` brings that is imported here."""
-_TABLE_DELAY_S = 0.05
-"""A new table is CREATING for so long, as a new stream is."""
 _STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
 _CHANGE_S, _REALISTIC_CHANGE_S = 0.05, 5.0
-"""How long creating, splitting and the like take."""
+"""How long creating, splitting and the like take, of streams and of tables."""
 
 
 def local_command(
@@ -127,7 +125,7 @@ async def _run(
     clock = SystemClock()
     delay_s = _REALISTIC_CHANGE_S if is_realistic else _CHANGE_S
     kinesis = Kinesis(clock, region=REGION, delay_s=delay_s, limit_rates=is_realistic, archive=disk)
-    behaviour = Behaviour(clock, random=Random(), delay_s=_TABLE_DELAY_S)
+    behaviour = Behaviour(clock, random=Random(), delay_s=delay_s, throttles=is_realistic)
     dynamodb = DynamoDB(behaviour, None if disk is None else disk.tables)
     latency = Latency(Random()) if is_realistic else None
     faults = None if bad_day is None else bad_day.faults
@@ -161,7 +159,7 @@ def _say(*texts: str) -> None:
 
 def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
     try:
-        streams, tables = disk.load(REGION), disk.tables.load()
+        streams, tables = disk.load(REGION, SystemClock().time()), disk.tables.load()
     except (OSError, ValueError, KeyError) as error:
         raise ConfigError(f"cannot use --data: {error}; choose another folder") from error
     kinesis.adopt(streams)

@@ -24,8 +24,10 @@ class Account:
         self._clock, self.region, self._delay_s = clock, region, delay_s
         self._streams: dict[str, Stream] = {}
         self._created: dict[str, int] = {}
-        self.is_changed = False
-        """Whether anything but records is other than it was; whoever keeps it elsewhere sets it back."""
+        self.asked: Stream | None = None
+        """The stream that was asked for last."""
+        self.changed: dict[Stream, None] = {}
+        """Streams of which anything but records is other than it was; whoever keeps them elsewhere clears it."""
 
     def now_s(self) -> float:
         return self._clock.time()
@@ -46,13 +48,18 @@ class Account:
         change = Change(now_s + delay_s, even_ranges(shard_count))
         stream = Stream(name, region=self.region, created_s=created_s, mode=mode, change=change)
         self.adopt([stream])
+        self.note(stream)
         return stream
+
+    def note(self, stream: Stream | None) -> None:
+        """Note that ``stream``, if it is one, has changed."""
+        if stream is not None:
+            self.changed[stream] = None
 
     def adopt(self, streams: Iterable[Stream]) -> None:
         """Add streams as they are."""
         for stream in streams:
             self._streams[stream.name], self._created[stream.name] = stream, stream.created_s
-        self.is_changed = True
 
     def check_quota(self, more: int) -> None:
         """Raise LimitExceededException if ``more`` shards are too many."""
@@ -83,10 +90,10 @@ class Account:
             return None
         if stream.gone_s is not None and stream.gone_s <= now_s:
             del self._streams[name]
-            self.is_changed = True
+            self.note(stream)
             return None
         if stream.settle(now_s):
-            self.is_changed = True
+            self.note(stream)
         return stream
 
     def all(self) -> list[Stream]:
@@ -127,7 +134,7 @@ class Account:
         gone = [name for name, consumer in stream.consumers.items() if consumer.is_gone(now_s)]
         for name in gone:
             del stream.consumers[name]
-            self.is_changed = True
+            self.note(stream)
         return [stream.consumers[name] for name in sorted(stream.consumers)]
 
     def consumer(self, arn: str) -> tuple[Stream, Consumer]:
@@ -152,7 +159,7 @@ class Account:
         raise not_found(f"Consumer {request.consumer_name}, stream {stream.name} under account {ACCOUNT} not found.")
 
     def _known(self, name: str) -> Stream:
-        stream = self.find(name)
+        stream = self.asked = self.find(name)
         if stream is None:
             raise not_found(f"Stream {name} under account {ACCOUNT} not found.")
         return stream

@@ -1,12 +1,10 @@
 """What the local Kinesis tells whoever keeps its streams beyond its life."""
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
 
 from kcl_py.local.stream import Stream
 from kcl_py.records import Record
-
-if TYPE_CHECKING:
-    from kcl_py.local.account import Account
 
 Entry: TypeAlias = tuple[int, int, Record]
 """A record that was put: number of its shard, its position there, the record."""
@@ -15,8 +13,12 @@ Entry: TypeAlias = tuple[int, int, Record]
 class Archive(Protocol):
     """Told of everything before it is answered."""
 
-    def save(self, account: "Account") -> None:
-        """Keep all of ``account`` but the records: something of it changed. Raises OSError, and may be asked again."""
+    def save(self, streams: Iterable[Stream], now_s: float) -> None:
+        """Keep all of ``streams`` but their records: something of them changed; or nothing, if a stream is gone.
+
+        Raises:
+            OSError: not all of it is kept; it will be asked for again.
+        """
         ...
 
     def append(self, stream: Stream, entries: list[Entry]) -> None:

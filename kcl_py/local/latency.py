@@ -5,7 +5,10 @@ The figures are of the size that callers in the same region see; they are no pro
 
 from random import Random
 
-TYPICAL_S = {"GetRecords": 0.010, "PutRecord": 0.008, "PutRecords": 0.015, "GetShardIterator": 0.010}
+TYPICAL_S = {
+    **{"GetRecords": 0.010, "PutRecord": 0.008, "PutRecords": 0.015, "GetShardIterator": 0.010},
+    **{"GetItem": 0.004, "PutItem": 0.006, "UpdateItem": 0.006, "DeleteItem": 0.006, "Query": 0.006},
+}
 OTHER_S = 0.025
 MOST_S = 1.0
 _SPREAD = 0.5

@@ -88,9 +88,10 @@ class Kinesis:
         self._save()
         if self._quotas is not None:
             self._quotas.call(request, self._account.now_s())
+        self._account.asked = None
         answer = self._operations[type(request)](request)
         if type(request) in _CHANGES:
-            self._account.is_changed = True
+            self._account.note(self._account.asked)
         self._save()
         return answer
 
@@ -105,12 +106,12 @@ class Kinesis:
     def adopt(self, streams: list[Stream]) -> None:
         """Take streams as an earlier run left them."""
         self._account.adopt(streams)
-        self._save()
 
     def _save(self) -> None:
-        if self._archive is not None and self._account.is_changed:
+        changed = self._account.changed
+        if self._archive is not None and changed:
             try:
-                self._archive.save(self._account)
+                self._archive.save(changed, self._account.now_s())
             except OSError as error:
                 raise not_kept(error) from error
-            self._account.is_changed = False
+        changed.clear()

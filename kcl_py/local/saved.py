@@ -1,8 +1,7 @@
-"""An account as it is written down: everything but the records. Pure; times are Unix seconds."""
+"""A stream as it is written down: everything but the records. Pure; times are Unix seconds."""
 
 import msgspec
 
-from kcl_py.local.account import Account
 from kcl_py.local.consumer import Consumer
 from kcl_py.local.shard import Shard
 from kcl_py.local.stream import Change, Mode, Stream
@@ -47,6 +46,7 @@ class SavedChange(msgspec.Struct, frozen=True):
 class SavedStream(msgspec.Struct, frozen=True):
     """A stream with its shards and consumers."""
 
+    version: int
     name: str
     created_s: int
     mode: Mode
@@ -60,18 +60,6 @@ class SavedStream(msgspec.Struct, frozen=True):
     change: SavedChange | None
     shards: list[SavedShard]
     consumers: list[SavedConsumer]
-
-
-class SavedAccount(msgspec.Struct, frozen=True):
-    """What one file holds."""
-
-    version: int
-    streams: list[SavedStream]
-
-
-def freeze(account: Account) -> SavedAccount:
-    """Return ``account`` as it is to be written down."""
-    return SavedAccount(VERSION, [_freeze_stream(stream, account.now_s()) for stream in account.all()])
 
 
 def thaw(saved: SavedStream, region: str) -> Stream:
@@ -88,8 +76,10 @@ def thaw(saved: SavedStream, region: str) -> Stream:
     return stream
 
 
-def _freeze_stream(stream: Stream, now_s: float) -> SavedStream:
+def freeze(stream: Stream, now_s: float) -> SavedStream:
+    """Return ``stream`` as it is to be written down."""
     return SavedStream(
+        VERSION,
         stream.name,
         stream.created_s,
         stream.mode,

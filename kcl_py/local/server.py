@@ -1,4 +1,4 @@
-"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol, DynamoDB and S3 by handlers beside it.
+"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol or CBOR, DynamoDB and S3 by handlers beside it.
 
 It listens on 127.0.0.1 only and looks at no signature. Its Date header is the model's clock, not the machine's.
 Needs aiohttp and asyncio.
@@ -6,6 +6,7 @@ Needs aiohttp and asyncio.
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email.utils import formatdate
 from itertools import count
 from random import Random
@@ -27,6 +28,7 @@ from kcl_py.local.requests import decode
 from kcl_py.local.s3 import is_s3
 from kcl_py.local.s3_operations import operation_of
 from kcl_py.local.subscription import POLL_S, Subscription
+from kcl_py.local.tongues import CBOR, as_cbor, as_json
 
 HOST = "127.0.0.1"
 KINESIS = "Kinesis_20131202"
@@ -48,7 +50,7 @@ class Server:
         dynamodb: whatever answers DynamoDB's requests.
         s3: whatever answers S3's; without it they are refused.
         clock: the service's clock, for the Date header and the pauses.
-        latency: returns how long an operation of Kinesis takes, in seconds; none takes any time without it.
+        latency: returns how long an operation takes, in seconds; none takes any time without it.
         faults: what goes wrong; nothing without them.
     """
 
@@ -91,21 +93,26 @@ class Server:
             return self._refuse(404, f"cannot serve {request.method} {path}: expected POST / or GET /health")
         if target not in _SERVICES:
             return self._refuse(400, f"cannot serve X-Amz-Target {target!r}: expected {KINESIS} or {DYNAMODB}")
-        if target == KINESIS and request.content_type != JSON:
-            return self._refuse(
-                400, f"cannot read {request.content_type!r}: expected {JSON}; switch CBOR off (AWS_CBOR_DISABLE=1)"
-            )
+        if target == KINESIS and request.content_type not in (JSON, CBOR):
+            return self._refuse(400, f"cannot read {request.content_type!r}: expected {JSON} or {CBOR}")
         answer = self._kinesis_answer(operation) if target == KINESIS else _answer_of(self._dynamodb, request)
         return await self._serve(_SERVICES[target], operation, request, answer)
 
     async def _serve(self, service: str, operation: str, request: web.Request, answer: Answer) -> web.StreamResponse:
-        ask = Ask(service, operation, await request.read())
-        return await self._end(request, await self._wire.outcome(ask, answer))
+        body, is_cbor = await request.read(), service == "kinesis" and request.content_type == CBOR
+        try:
+            ask = Ask(service, operation, as_json(body) if is_cbor else body)
+        except ModelError as refusal:
+            return self._reply(*as_cbor(refused_json(refusal)))
+        if self._latency is not None:
+            await self._clock.sleep(self._latency(operation))
+        outcome = await self._wire.outcome(ask, answer)
+        if is_cbor and isinstance(outcome.reply, tuple):
+            outcome = replace(outcome, reply=as_cbor(outcome.reply))
+        return await self._end(request, outcome)
 
     def _kinesis_answer(self, operation: str) -> Answer:
         async def answer(body: bytes) -> Reply:
-            if self._latency is not None:
-                await self._clock.sleep(self._latency(operation))
             try:
                 found = self._kinesis.answer(decode(operation, body))
             except ModelError as refusal:

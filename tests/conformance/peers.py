@@ -35,7 +35,7 @@ def kinesis_local() -> Iterator[str]:
         "LOG_LEVEL": "ERROR",
         "SHARD_LIMIT": "500",
         "CREATE_STREAM_DURATION": "50ms",
-        "SPLIT_SHARD_DURATION": "50ms",
+        "SPLIT_SHARD_DURATION": "500ms",
         "AWS_REGION": "us-east-1",
     }
     with _running(["node", str(package / "main.js")], env, f"http://127.0.0.1:{port}/healthcheck"):

@@ -1,7 +1,7 @@
 """Records: numbers, places to begin, sizes."""
 
-from tests.conformance.case import Cases, case
-from tests.conformance.service import Service, Stream, is_refused, numbers, refusal
+from tests.conformance.case import Asked, Cases, case
+from tests.conformance.service import OverHttp, Service, Stream, is_refused, numbers, refusal
 
 MIB = 1024 * 1024
 RING = 1 << 128
@@ -147,3 +147,14 @@ def _(service: Service) -> str:
 def _(service: Service) -> str:
     stream = Stream(service, MaxRecordSizeInKiB=10_240)
     return refusal(lambda: stream.put(b"x" * (2 * MIB)))
+
+
+@case(RECORD_CASES, "record in CBOR", "bytes, milliseconds", asked=Asked.ON_THE_WIRE)
+def _(service: Service) -> str:
+    assert isinstance(service, OverHttp)
+    stream = Stream(service)
+    stream.put(b"x")
+    [record] = service.call_in_cbor("GetRecords", ShardIterator=stream.iterator())["Records"]
+    data = "bytes" if record["Data"] == b"x" else "text"
+    is_whole = isinstance(record["ApproximateArrivalTimestamp"], int)
+    return f"{data}, {'milliseconds' if is_whole else 'seconds'}"

@@ -13,15 +13,17 @@ from urllib.parse import urlsplit
 import msgspec
 from botocore.eventstream import EventStreamBuffer
 
+from kcl_py.local import cbor
 from kcl_py.local.errors import ModelError
 from kcl_py.local.subscription import Subscription
+from kcl_py.local.tongues import CBOR
 from tests.kcl_py.local.world import World
 
-TIMEOUT_S = 15.0
+TIMEOUT_S = 60.0
 CHANGE_S = 1.0
 """How long creating, splitting and the like take, where ours is asked with a clock that can be moved."""
+_JSON = "application/x-amz-json-1.1"
 _HEADERS = {
-    "Content-Type": "application/x-amz-json-1.1",
     "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/kinesis/aws4_request, "
     "SignedHeaders=host;x-amz-date;x-amz-target, Signature=0",
     "X-Amz-Date": "20260101T000000Z",
@@ -98,13 +100,18 @@ class OverHttp:
         self._netloc, self._now_s, self._wait = urlsplit(url).netloc, now_s, wait
 
     def call(self, operation: str, **params: Any) -> Answer:
-        with self._sent(operation, params) as reply:
-            body = reply.read()
-        return _parsed(body)
+        with self._sent(operation, json.dumps(params, default=_base64).encode(), _JSON) as reply:
+            return _parsed(reply.read())
+
+    def call_in_cbor(self, operation: str, **params: Any) -> Answer:
+        """Ask and be answered in CBOR."""
+        with self._sent(operation, cbor.encode(params), CBOR) as reply:
+            answer: Answer = cbor.decode(reply.read())
+        return answer
 
     def events(self, within_s: float, **params: Any) -> Events:
         buffer, until_s = EventStreamBuffer(), self._now_s() + within_s
-        with self._sent("SubscribeToShard", params) as reply:
+        with self._sent("SubscribeToShard", json.dumps(params).encode(), _JSON) as reply:
             while self._now_s() < until_s and (chunk := reply.read1(1 << 16)):
                 buffer.add_data(chunk)
                 for message in buffer:
@@ -119,11 +126,11 @@ class OverHttp:
         self._wait(pause_s)
 
     @contextmanager
-    def _sent(self, operation: str, params: Answer) -> Iterator[http.client.HTTPResponse]:
+    def _sent(self, operation: str, body: bytes, kind: str) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection(self._netloc, timeout=TIMEOUT_S)
         try:
-            headers = _HEADERS | {"X-Amz-Target": f"Kinesis_20131202.{operation}"}
-            connection.request("POST", "/", json.dumps(params, default=_base64), headers)
+            headers = _HEADERS | {"X-Amz-Target": f"Kinesis_20131202.{operation}", "Content-Type": kind}
+            connection.request("POST", "/", body, headers)
             reply = connection.getresponse()
             if reply.status != 200:
                 raise RefusedError(_code(reply.status, reply.read()))

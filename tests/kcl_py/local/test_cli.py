@@ -84,7 +84,7 @@ def test_signal_ends_a_subscription_and_the_server_cleanly() -> None:
 
 
 def test_realistic_local_refuses_what_is_too_fast_and_takes_its_time() -> None:
-    """A second DescribeLimits within a second is one too many; a new stream is CREATING for seconds."""
+    """A second DescribeLimits within a second is one too many; a new stream or table is CREATING for seconds."""
     with (
         running("--port", "0", "--stream", "s:1", "--realistic") as (_, line),
         boto("kinesis", line.split()[1]) as client,
@@ -94,6 +94,14 @@ def test_realistic_local_refuses_what_is_too_fast_and_takes_its_time() -> None:
         client.describe_limits()
         reply = client.describe_limits()  # boto3 tries again after the refusal
         assert reply["ResponseMetadata"]["RetryAttempts"] >= 1
+        with boto("dynamodb", line.split()[1]) as tables:
+            tables.create_table(
+                TableName="leases",
+                KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+                BillingMode="PAY_PER_REQUEST",
+            )
+            assert tables.describe_table(TableName="leases")["Table"]["TableStatus"] == "CREATING"
 
 
 def test_callers_that_break_off_or_speak_no_http_are_not_the_servers_news() -> None:

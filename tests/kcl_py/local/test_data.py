@@ -1,5 +1,6 @@
 """``--data``: streams over a restart, a crash, a torn file and a full disk."""
 
+import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kcl_py.local.disk import Disk
+from kcl_py.local.disk import MOST_OPEN, Disk
 from kcl_py.local.errors import ModelError
 from kcl_py.local.model import Kinesis
 from tests.clocks import PromptClock
@@ -30,7 +31,7 @@ class Kept(World):
     def __init__(self, folder: Path, clock: PromptClock | None = None) -> None:
         self.clock, self.disk = clock or PromptClock(), Disk(folder)
         self.model = Kinesis(self.clock, archive=self.disk)
-        self.model.adopt(self.disk.load("us-east-1"))
+        self.model.adopt(self.disk.load("us-east-1", self.clock.now_s))
         if not self.model.has_stream("s"):
             self.model.add_stream("s", 1)
 
@@ -79,7 +80,7 @@ def test_all_of_a_stream_is_there_after_a_restart(tmp_path: Path, ending: str) -
     with closing(Kept(tmp_path, world.clock).disk) as disk:
         again = Kept.__new__(Kept)
         again.clock, again.model, again.disk = world.clock, Kinesis(world.clock, archive=disk), disk
-        again.model.adopt(disk.load("us-east-1"))
+        again.model.adopt(disk.load("us-east-1", world.clock.now_s))
         assert state(again) == after_last != before
         assert again.get(iterator)["Records"][-1].sequence_number == last
         assert int(again.put()["SequenceNumber"]) > int(last)
@@ -130,8 +131,44 @@ def test_files_do_not_outlive_what_is_in_them(tmp_path: Path) -> None:
     assert [record.sequence_number for record in again.read()] == [end]
     again.call("DeleteStream", StreamName="s")
     again.settle()
+    assert again.call("ListStreams")["StreamNames"] == []
     again.disk.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "streams.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize("is_half_gone", [False, True])
+def test_deletion_under_way_is_done_after_a_restart(tmp_path: Path, is_half_gone: bool) -> None:
+    """Of the stream and of its files, also if the process was killed between the two."""
+    world = Kept(tmp_path)
+    world.put()
+    world.call("DeleteStream", StreamName="s")
+    world.crash()
+    if is_half_gone:
+        [saved] = tmp_path.glob("s.*/stream.json")
+        saved.unlink()
+    with closing(Disk(tmp_path)) as disk:
+        assert disk.load("us-east-1", world.clock.now_s) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_many_streams_are_written_to_with_few_open_files(tmp_path: Path) -> None:
+    """A process may have a thousand; and each goes on in its own."""
+    world = Kept(tmp_path)
+    names = [f"stream-{number}" for number in range(MOST_OPEN + 20)]
+    for name in names:
+        world.model.add_stream(name, 1)
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(2):
+        for name in names:
+            world.call("PutRecord", StreamName=name, Data=str(number).encode(), PartitionKey="k")
+    assert len(os.listdir("/proc/self/fd")) <= before + MOST_OPEN
+    world.crash()
+    again = Kept(tmp_path, world.clock)
+    for name in names:
+        start = {"StreamName": name, "ShardId": ROOT, "ShardIteratorType": "TRIM_HORIZON"}
+        found = again.get(again.call("GetShardIterator", **start)["ShardIterator"])["Records"]
+        assert [record.data for record in found] == [b"0", b"1"]
+    again.disk.close()
 
 
 def test_folder_keeps_what_is_not_ours(tmp_path: Path) -> None:
@@ -195,7 +232,7 @@ def test_change_that_cannot_be_kept_is_shown_to_nobody_until_it_can_be(tmp_path:
         with pytest.raises(ModelError, match="InternalFailureException"):
             subscription.event(world.clock.now_s)
         world.disk.tables.close()
-        [saved] = [path for path in tmp_path.iterdir() if path.name == "streams.json"]
+        [saved] = tmp_path.glob("s.*/stream.json")
         assert b'"change":null' in saved.read_bytes()
     assert len(world.open_ids()) == 2
     world.crash()
@@ -209,10 +246,11 @@ def test_looking_at_streams_writes_nothing(tmp_path: Path) -> None:
     world = Kept(tmp_path)
     world.put()
     state(world)
-    before = (tmp_path / "streams.json").stat().st_ino
+    [saved] = tmp_path.glob("s.*/stream.json")
+    before = saved.stat().st_ino
     state(world)
     world.call("ListStreams")
-    assert (tmp_path / "streams.json").stat().st_ino == before
+    assert saved.stat().st_ino == before
     world.disk.close()
 
 
@@ -263,12 +301,12 @@ def a_file(folder: Path) -> None:
 
 
 def a_file_of_another_kind(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "streams.json").write_text("[]")
+    (folder / "s.0000000001").mkdir(parents=True)
+    (folder / "s.0000000001" / "stream.json").write_text("[]")
 
 
 def a_folder_in_place_of_a_file(folder: Path) -> None:
-    (folder / "streams.json").mkdir(parents=True)
+    (folder / "s.0000000001" / "stream.json").mkdir(parents=True)
 
 
 def damaged_tables(folder: Path) -> None:
@@ -294,7 +332,7 @@ def test_start_on_a_full_disk_is_one_error_line_and_exit_2(tmp_path: Path) -> No
     before = state(world)
     world.crash()
     with disk_full_at(10):
-        code, errors = failing("--port", "0", "--data", str(tmp_path))
+        code, errors = failing("--port", "0", "--data", str(tmp_path), "--stream", "another:1")
     assert (code, errors.count("\n"), "cannot write to the folder of --data: File too large" in errors) == (2, 1, True)
     again = Kept(tmp_path, world.clock)
     assert state(again) == before

@@ -130,13 +130,13 @@ def test_health_and_refusals_say_what_is_served() -> None:
         assert (status, body["__type"]) == (400, "SerializationException")
 
 
-def test_cbor_is_refused_with_the_way_out() -> None:
-    """The Java SDK speaks it unless told not to."""
+def test_body_of_another_type_is_refused_with_those_that_are_read() -> None:
+    """JSON 1.1, and CBOR."""
     with serving(World()) as url:
         status, _, body = send(
-            url, "POST", "/", X_Amz_Target="Kinesis_20131202.ListShards", Content_Type="application/x-amz-cbor-1.1"
+            url, "POST", "/", b"{}", X_Amz_Target="Kinesis_20131202.ListShards", Content_Type="application/json"
         )
-    assert (status, "AWS_CBOR_DISABLE" in body["message"]) == (400, True)
+    assert (status, "x-amz-json-1.1 or application/x-amz-cbor-1.1" in body["message"]) == (400, True)
 
 
 def test_every_answer_is_dated_by_the_injected_clock_and_has_a_request_id_of_its_own() -> None:
