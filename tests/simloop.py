@@ -13,8 +13,11 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable, Coroutine
+from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+
+from anyio._core._eventloop import set_current_async_library
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -73,7 +76,6 @@ class SimLoop(asyncio.BaseEventLoop):
     """
 
     _ready: deque[Any]
-    _scheduled: list[Any]
     _stopping: bool
     _idle_rounds = 0
 
@@ -81,6 +83,8 @@ class SimLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._now, self._random = 0.0, random.Random(seed)
         self._clock_resolution = 1e-9
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timer_numbers = count()
         self._dead: dict[str, list[Any]] = {}
         self._parked: dict[str, list[Any]] = {}
         self.tasks: list[SimTask] = []
@@ -111,12 +115,11 @@ class SimLoop(asyncio.BaseEventLoop):
         rung = [handle for handle in self._parked.get(worker, ()) if isinstance(handle, asyncio.TimerHandle)]
         for timer in rung:
             self._parked[worker].remove(timer)
-            timer._scheduled = True  # type: ignore[attr-defined]
-            self._scheduled.append(timer)
-        for timer in self._scheduled:
-            if timer._context.get(WORKER) == worker:
-                timer._when += by_s
-        heapq.heapify(self._scheduled)
+            self._timers.append((timer.when(), next(self._timer_numbers), timer))
+        for place, (when, number, timer) in enumerate(self._timers):
+            if timer._context.get(WORKER) == worker:  # type: ignore[attr-defined]
+                self._timers[place] = (when + by_s, number, timer)
+        heapq.heapify(self._timers)
 
     def is_dead(self, worker: str) -> bool:
         return worker in self._dead
@@ -125,6 +128,27 @@ class SimLoop(asyncio.BaseEventLoop):
         """Return the tasks that have not ended, but for those of crashed workers and of the caller."""
         current = asyncio.current_task(self)
         return [t for t in self.tasks if not t.done() and t is not current and t.worker not in self._dead]
+
+    # --- what BaseEventLoop has, without its checks, and with timers that C can compare --------------------------
+
+    def call_soon(  # type: ignore[override]  # what it takes is the base's business
+        self, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(  # type: ignore[override]  # as above
+        self, when: float, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
+        return timer
+
+    def call_later(  # type: ignore[override]  # as above
+        self, delay: float, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
 
     # --- what BaseEventLoop asks of its subclass ---------------------------------------------------------------
 
@@ -140,21 +164,20 @@ class SimLoop(asyncio.BaseEventLoop):
                 handle._run()
 
     def _wake_what_is_due(self) -> None:
-        scheduled = self._scheduled
+        timers = self._timers
         self._idle_rounds = self._idle_rounds + 1 if self._ready else 0
         if self.steps > self.most_steps:
             raise LivelockError(f"more than {self.most_steps:g} steps were taken by {self._now:g} s")
         if self._idle_rounds > LIVELOCK:
             raise LivelockError(f"time stands still at {self._now:g} s: {list(self._ready)[:3]}")
         while not self._ready:
-            if not scheduled:
+            if not timers:
                 if self._stopping:
                     return
                 raise DeadlockError(f"nothing can happen any more at {self._now:g} s")
-            self._now = max(self._now, scheduled[0].when())
-            while scheduled and scheduled[0].when() <= self._now:
-                timer = heapq.heappop(scheduled)
-                timer._scheduled = False
+            self._now = max(self._now, timers[0][0])
+            while timers and timers[0][0] <= self._now:
+                timer = heapq.heappop(timers)[2]
                 if not timer.cancelled():
                     self._ready.append(timer)
 
@@ -226,10 +249,16 @@ def run(main: Callable[[], Coroutine[Any, Any, T]], *, seed: int = 0) -> T:
     loop = SimLoop(seed)
     asyncio.set_event_loop(loop)
     try:
-        return loop.run_until_complete(main())
+        return loop.run_until_complete(_known_to_anyio(main))
     finally:
         asyncio.set_event_loop(None)
         loop.bury()
+
+
+async def _known_to_anyio(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Spare anyio to find out with each of its calls on which kind of loop it is."""
+    set_current_async_library("asyncio")
+    return await main()
 
 
 def simulated(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:

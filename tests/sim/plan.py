@@ -86,7 +86,7 @@ def plan(seed: int) -> Plan:
     is_large = draw.random() < 0.05
     slots = draw.randint(4, 8) if is_large else draw.choice((1, 2, 2, 3))
     shards = draw.choice((8, 8, 16, 16, 32, 64)) if is_large else draw.randint(1, 5)
-    calm_s = draw.uniform(50, 80)
+    calm_s = draw.uniform(40, 70)
     failover_s = 10 if is_large else draw.choice((3, 5, 10, 10))
     return Plan(
         seed=seed,
