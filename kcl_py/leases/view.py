@@ -68,6 +68,8 @@ class View:
         self._beats, self._counters = Sightings(failover_s), Sightings(failover_s)
         self._missing = Sightings(failover_s)
         self._ever_seen: dict[str, None] = {}
+        self._scanned_at = float("inf")
+        """When the lease table was first read."""
         self._draining_since: dict[str, float] = {}
         self.members: dict[str, WorkerRow] | None = None
         self.rows: dict[str, LeaseRow] | None = None
@@ -100,6 +102,7 @@ class View:
 
     def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
         """Take in the lease table."""
+        self._scanned_at = min(self._scanned_at, ended_at)
         self._ever_seen.update(dict.fromkeys(rows))
         for key in self._ever_seen:
             counter = rows[key].counter if key in rows else None
@@ -176,9 +179,12 @@ class View:
         return {worker for worker, since_at in self._draining_since.items() if since_at <= before}
 
     def may_make(self, key: str, now: float) -> bool:
-        """Whether a row that is not there may be made: at once if there never was one, else after F without it."""
+        """Whether a row that is not there may be made: at once if there never was one, else after F without it.
+
+        Who has just joined others that live, and finds rows, cannot know whether this one was deleted under its holder.
+        """
         if key not in self._ever_seen:
-            return True
+            return not self.rows or not self.others() or now > self._scanned_at + self._failover_s
         expires_at = self._missing.expires_at(key)
         return key not in (self.rows or {}) and expires_at is not None and now > expires_at
 
