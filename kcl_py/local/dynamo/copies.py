@@ -4,7 +4,7 @@ Times are Unix seconds.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kcl_py.local.dynamo.keys import Place
 from kcl_py.local.dynamo.rows import Row, Rows
@@ -26,6 +26,10 @@ class Copy:
         self._place, self._keep, self._lag_s = place, keep, lag_s
         self._rows = Rows()
         self._due: deque[tuple[float, Place, Row | None]] = deque()
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Take all rows of a table at once, without lag; there are none here yet."""
+        self._rows.restore({place: kept for row in rows for place, kept in self._seen(row).items()})
 
     def follow(self, old: Row | None, new: Row | None, now_s: float) -> list[tuple[int, int]]:
         """Take over a write; returns the sizes, old and new, of each row that it changes here."""

@@ -121,14 +121,12 @@ class Table:
         self.rows.restore(rows)
         self.bytes = sum(row.size for row in rows.values())
         if self._replica is not None:
-            for row in rows.values():
-                self._replica.follow(None, row, self._behaviour.now_s())
+            self._replica.fill(rows.values())
 
     def add_index(self, index: Index) -> None:
         """Add an index and fill it."""
         self.indexes[index.name] = index
-        for _, row in self.rows:
-            index.copy.follow(None, row, self._behaviour.now_s())
+        index.copy.fill(row for _, row in self.rows)
 
     def admit_read(self, index: Index | None = None) -> None:
         """Raise Refusal if reads are above the capacity."""
