@@ -82,8 +82,9 @@ def ownerships_are_disjoint(story: Story) -> Iterator[str]:
         for batch in batches:
             if _is_misled(story, batch):
                 continue
-            began_s, ended_s = spans.get(batch.ownership, (batch.began_s, 0.0))
-            spans[batch.ownership] = (began_s, max(ended_s, batch.ended_s))
+            whose = (batch.life, batch.processor)
+            began_s, ended_s = spans.get(whose, (batch.began_s, 0.0))
+            spans[whose] = (began_s, max(ended_s, batch.ended_s))
         ordered = sorted(spans.items(), key=lambda each: each[1])
         for (one, before), (other, after) in pairwise(ordered):
             if before[1] > after[0]:
