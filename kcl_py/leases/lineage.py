@@ -174,6 +174,8 @@ class _Survey:
         traces: dict[str, _Trace] = {}
         for key in reversed(order):
             trace = max(traces.get(key, _Trace.NONE), _trace(self._rows.get(key)))
+            if trace is not _Trace.NONE and key not in self._rows and self._is_lost(key, trace):
+                continue  # what is told of it was told because of another leg, and says nothing of what is before it
             for parent in self._parents(key):
                 traces[parent] = max(traces.get(parent, _Trace.NONE), trace)
         return traces
@@ -188,7 +190,7 @@ class _Survey:
             self._read_other_leg(before)
             return _State.WAITS
         trace = self._traces.get(shard.shard_id, _Trace.NONE)
-        if trace is not _Trace.NONE and not self._is_lost(shard, trace):
+        if trace is not _Trace.NONE and not self._is_lost(shard.shard_id, trace):
             return _State.PASSED if trace is _Trace.FIRST else _State.DONE
         if states >= {_State.DONE, _State.PASSED}:
             self._read_other_leg(before)
@@ -207,17 +209,17 @@ class _Survey:
             return self.states[key]
         return _State.DONE if self._was_begun(key) else None
 
-    def _is_lost(self, shard: ShardInfo, trace: _Trace) -> bool:
+    def _is_lost(self, key: str, trace: _Trace) -> bool:
         """Whether the shard's row vanished, or was never made beside that of the other leg of a merge.
 
         A row is deleted only after those of its parents, and read children; a child at its beginning has not been read.
         """
-        if trace < _Trace.READ and any(parent in self._rows for parent in shard.parents):
+        if trace < _Trace.READ and any(parent in self._rows for parent in self._parents(key)):
             return True
         return any(
             row.checkpoint == TRIM_HORIZON and any(other in self._rows for other in row.parents)
             for row in self._rows.values()
-            if shard.shard_id in row.parents
+            if key in row.parents
         )
 
     def _was_begun(self, key: str) -> bool:

@@ -323,3 +323,11 @@ def test_other_leg_of_a_merge_is_read_when_its_row_was_never_made(start: Positio
     rows = some_rows(listing, s0=SHARD_END, s2=TRIM_HORIZON)
     assert [new.shard.shard_id for new in discover(listing, rows, start)] == ["1"]
     assert blocking_parents(rows["2"], rows, unread(listing, rows, start)) == ("1",)
+
+
+def test_row_deleted_before_a_split_and_a_merge_is_made_anew() -> None:
+    """The merged child was made at the other leg's end: it says nothing of what is before the leg without a row."""
+    listing = a_listing("0 1 2=0 3=0 4=3+1")
+    rows = some_rows(listing, s1=SHARD_END, s4=TRIM_HORIZON)
+    assert list(made(discover(listing, rows, FROM_HORIZON))) == ["0"]
+    assert unread(listing, rows, FROM_HORIZON) == {"0", "2", "3"}
