@@ -48,12 +48,11 @@ class Rows:
             "holder": _text(native, "owner"),
             "checkpoint": _text(item, "checkpoint"),
             "token": _text(native, "token"),
-            "halted": "halted" in native,
         }
         key = item["leaseKey"]["S"]
         if self._known.get(key) != shown:
             self._known[key] = shown
-            self._history.note("row", w=life, shard=key, **shown)
+            self._history.note("row", w=life, shard=key, counter=int(item["leaseCounter"]["N"]), **shown)
 
 
 def _text(item: Attributes, name: str) -> str | None:

@@ -30,7 +30,7 @@ def done(t: float, w: str = "a", processor: int = 0) -> list[Line]:
 
 
 def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str | None = "A", token: str = "1") -> Line:
-    named = {"owner": owner, "asked": None, "holder": owner, "token": token, "halted": False}
+    named = {"owner": owner, "asked": None, "holder": owner, "token": token, "counter": int(token)}
     return line(t, "row", w=w, shard=shard, checkpoint=checkpoint, **named)
 
 
@@ -53,8 +53,9 @@ BAD: dict[str, list[Line]] = {
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
         batch(2.0, 0), batch(2.5, 0, w="b", processor=1, epoch=2), *done(3.0), *done(3.0, w="b", processor=1)],
-    "epochs_grow": [*READ, row(3.5, "TRIM_HORIZON", w="b", owner="B", token="2"), batch(4.0, 0, w="b"),
-        *done(5.0, w="b")],
+    "who_hands_over_has_taken": [put(0), batch(2.0, 0), *done(3.0)],
+    "epochs_grow": [put(0), row(1.0, "TRIM_HORIZON", token="2"), batch(2.0, 0, epoch=2), *done(3.0),
+        row(3.5, "TRIM_HORIZON", w="b", owner="B"), batch(4.0, 0, w="b"), *done(5.0, w="b")],
     "parents_come_first": [put(0), put(1, "s1", key="j"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"), CHILD,
         batch(2.0, 0), batch(2.5, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
@@ -78,6 +79,12 @@ def judged(lines: list[Line]) -> Iterator[str]:
 def test_a_good_history_breaks_no_law() -> None:
     """A record is put, handed over, finished and stored."""
     assert list(judged([*READ, row(4.0, "100")])) == []
+
+
+def test_an_ownership_answers_for_what_was_finished_in_it_alone() -> None:
+    """A worker that lost a shard and took it again stores at its stop what it has finished since: here nothing."""
+    again = [row(94.0, "TRIM_HORIZON", token="2"), row(95.0, "TRIM_HORIZON", owner=None, token="2")]
+    assert list(judged([*READ, *again])) == []
 
 
 @pytest.mark.parametrize("law", [law.__name__ for law in LAWS])

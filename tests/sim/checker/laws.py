@@ -94,7 +94,16 @@ def ownerships_are_disjoint(story: Story) -> Iterator[str]:
 def _is_misled(story: Story, batch: Batch) -> bool:
     """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches too late."""
     failover_s: float = next(story.of("life"))["failover_s"]
-    return any(thawed_s <= batch.began_s <= thawed_s + failover_s for _, thawed_s in story.frozen.get(batch.life, ()))
+    took_s = story.took_s.get((batch.life, batch.shard, batch.epoch), NEVER)
+    thaws = (thawed_s for _, thawed_s in story.frozen.get(batch.life, ()) if took_s <= thawed_s)
+    return any(thawed_s <= batch.began_s <= thawed_s + failover_s for thawed_s in thaws)
+
+
+def who_hands_over_has_taken(story: Story) -> Iterator[str]:
+    """A batch is handed over under an epoch with which that very worker has taken the shard before."""
+    for batch in story.batches:
+        if story.took_s.get((batch.life, batch.shard, batch.epoch), NEVER) > batch.began_s:
+            yield f"{_name(batch)} was handed over by a worker that had not taken the shard"
 
 
 def epochs_grow(story: Story) -> Iterator[str]:
@@ -218,22 +227,26 @@ def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
 
 
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
-    """In calm, whoever hands a shard over or releases it has stored all that his processor has finished."""
+    """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership."""
     if story.has_deleted_rows:
         return
     calm_s = next((line["t"] for line in story.of("calm")), NEVER)
     owners = {line["w"]: line["owner"] for line in story.of("up")}
-    finished: dict[tuple[str, str], int] = defaultdict(int)
+    finished: dict[tuple[str, str, float], int] = defaultdict(int)
     for batch in story.batches:
         if batch.done_s < NEVER:
-            reached = story.place[batch.records[-1]] + 1
-            finished[batch.life, batch.shard] = max(reached, finished[batch.life, batch.shard])
+            ownership = batch.life, batch.shard, batch.epoch
+            finished[ownership] = max(story.place[batch.records[-1]] + 1, finished[ownership])
+    epochs: dict[str, int] = {}
     held: dict[str, dict[str, Any]] = {}
     for line in story.of("row"):
         before, shard, life = held.get(line["shard"]), line["shard"], line["w"]
         held[shard] = line
+        if before is None or before["token"] != line["token"]:
+            epochs[shard] = line["counter"]
         lets_go = before is not None and before["holder"] == owners.get(life) and line["holder"] != owners.get(life)
-        if lets_go and line["t"] >= calm_s and _covered(story, shard, line["checkpoint"]) < finished[life, shard]:
+        is_short = _covered(story, shard, line["checkpoint"]) < finished[life, shard, epochs[shard]]
+        if lets_go and line["t"] >= calm_s and is_short:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
 
@@ -272,6 +285,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     nothing_is_passed_over,
     a_processor_goes_on_where_it_is,
     keys_keep_their_order,
+    who_hands_over_has_taken,
     ownerships_are_disjoint,
     epochs_grow,
     parents_come_first,

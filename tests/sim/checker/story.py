@@ -45,6 +45,8 @@ class Story:
     done_s: dict[int, float] = field(default_factory=dict)
     """When each record was first finished."""
     parents: dict[str, list[str]] = field(default_factory=dict)
+    took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
+    """When each life took each shard with each epoch: when its write had effect, whatever it knows of it."""
     frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """For each life, when its whole machine stood still, and until when its clock misled it."""
 
@@ -61,6 +63,7 @@ def read(lines: Iterable[bytes | str]) -> Story:
     story = Story([json.loads(line) for line in lines])
     _read_records(story)
     _read_batches(story)
+    _read_takes(story)
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
     return story
@@ -106,3 +109,11 @@ def _read_batches(story: Story) -> None:
                         batch.ended_s = min(batch.ended_s, now_s)
             case "thaw":
                 story.frozen[life].append((asleep.pop(life), now_s))
+
+
+def _read_takes(story: Story) -> None:
+    tokens: dict[str, str] = {}
+    for line in story.of("row"):
+        if line["token"] is not None and line["token"] != tokens.get(line["shard"]):
+            tokens[line["shard"]] = line["token"]
+            story.took_s[line["w"], line["shard"], line["counter"]] = line["t"]
