@@ -181,10 +181,12 @@ class View:
     def may_make(self, key: str, now: float) -> bool:
         """Whether a row that is not there may be made: at once if there never was one, else after F without it.
 
-        Who has just joined others that live, and finds rows, cannot know whether this one was deleted under its holder.
+        Who has just joined others cannot know whether it was deleted under its holder, and so waits as long; not when
+        there are no rows and nobody says that he holds any, as when a fleet first starts.
         """
         if key not in self._ever_seen:
-            return not self.rows or not self.others() or now > self._scanned_at + self._failover_s
+            can_be_held = any(self.rows or other.held for other in self.others())
+            return not can_be_held or now > self._scanned_at + self._failover_s
         expires_at = self._missing.expires_at(key)
         return key not in (self.rows or {}) and expires_at is not None and now > expires_at
 

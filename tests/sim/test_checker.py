@@ -81,6 +81,30 @@ def test_a_good_history_breaks_no_law() -> None:
     assert list(judged([*READ, row(4.0, "100")])) == []
 
 
+ASLEEP = [put(0), TAKEN, line(1.0, "shard", shard="s0", parents=[]), batch(2.0, 0)]
+OTHER = [row(6.0, "TRIM_HORIZON", w="b", owner="B", token="2"), batch(6.1, 0, w="b", processor=1, epoch=2),
+    *done(6.2, w="b", processor=1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asleep", "awake", "returned_s", "is_good"),
+    [
+        ("pause", "resume", 9.0, True),
+        ("pause", "resume", 9.5, False),
+        ("freeze", "thaw", 9.5, True),
+        ("freeze", "thaw", 12.5, False),
+    ],
+)
+def test_a_batch_in_the_middle_of_a_pause_ends_with_it_or_counts(
+    asleep: str, awake: str, returned_s: float, is_good: bool
+) -> None:
+    """Who was asleep is stopped when he wakes up; after a freeze it may take him until his own deadline."""
+    pause = [line(3.0, asleep, w="a", for_s=6.0), line(9.0, awake, w="a")]
+    assert set(judged([*ASLEEP, *pause, *done(returned_s), *OTHER])) == (
+        set() if is_good else {"ownerships_are_disjoint"}
+    )
+
+
 def test_an_ownership_answers_for_what_was_finished_in_it_alone() -> None:
     """A worker that lost a shard and took it again stores at its stop what it has finished since: here nothing."""
     again = [row(94.0, "TRIM_HORIZON", token="2"), row(95.0, "TRIM_HORIZON", owner=None, token="2")]

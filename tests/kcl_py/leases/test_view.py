@@ -181,6 +181,22 @@ def test_vanished_row_may_be_made_again_only_after_f_without_it() -> None:
     assert not view.may_make("shard", 30.0)
 
 
+@pytest.mark.parametrize(
+    ("rows", "held", "at_once"),
+    [((), None, True), ((), 0, True), ((HELD,), None, True), ((HELD,), 0, False), ((), 1, False)],
+    ids=["alone", "all are new", "nobody else lives", "others have rows", "all rows are gone"],
+)
+def test_row_that_a_newcomer_misses_is_made_at_once_only_if_nobody_can_hold_it(
+    rows: tuple[LeaseRow, ...], held: int | None, at_once: bool
+) -> None:
+    """It may have been deleted, even with all others, before the newcomer looked; after F its holder has noticed."""
+    view = a_view()
+    look(view, *(WorkerRow(OTHER, state="active", held=count) for count in (held,) if count is not None), at=0.0)
+    scan(view, *rows, at=0.0)
+    assert view.may_make("missed", 1.0) is at_once
+    assert view.may_make("missed", 10.1)
+
+
 def test_child_that_an_ended_shard_names_and_nobody_has_a_row_for_is_noticed() -> None:
     """Something went wrong between the parent's end and its child's row."""
     view = a_view()

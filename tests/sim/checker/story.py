@@ -21,12 +21,20 @@ class Batch:
     again: bool
     began_s: float
     ended_s: float = NEVER
-    """When the call returned, or nothing of it could run any more."""
+    """When the call returned, or nothing of it could run any more: at a pause, unless it rightly goes on after it."""
     done_s: float = NEVER
+    excused_s: float = -NEVER
+    """Until then an end counts as that of the last pause: code in the middle of a batch cannot stop while it sleeps."""
 
     @property
     def ownership(self) -> tuple[str, int]:
         return self.life, self.epoch
+
+    def end(self, at_s: float, *, excused_s: float = -NEVER) -> None:
+        """It stands still from ``at_s`` on; if it returns until ``excused_s``, it did nothing meanwhile."""
+        if at_s > self.excused_s:
+            self.ended_s = at_s
+        self.excused_s = excused_s
 
 
 @dataclass
@@ -49,10 +57,6 @@ class Story:
     """When each life took each shard with each epoch: when its write had effect, whatever it knows of it."""
     frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """For each life, when its whole machine stood still, and until when its clock misled it."""
-
-    @property
-    def has_deleted_rows(self) -> bool:
-        return any(line["e"] == "deleted" and not line["w"] for line in self.lines)
 
     def of(self, event: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.lines if line["e"] == event)
@@ -81,10 +85,12 @@ def _read_records(story: Story) -> None:
 
 
 def _read_batches(story: Story) -> None:
+    failover_s: float = story.lines[0]["failover_s"]
     open_: dict[int, Batch] = {}
     asleep: dict[str, float] = {}
     for line in story.lines:
         now_s, life = line["t"], line.get("w", "")
+        in_hand = [batch for batch in open_.values() if batch.life == life]
         match line["e"]:
             case "batch":
                 batch = Batch(
@@ -99,16 +105,18 @@ def _read_batches(story: Story) -> None:
                 for record in batch.records:
                     story.done_s.setdefault(record, now_s)
             case "returned":
-                batch = open_.pop(line["id"])
-                batch.ended_s = min(batch.ended_s, now_s)
+                open_.pop(line["id"]).end(now_s)
             case "crash" | "pause" | "freeze":
-                if line["e"] == "freeze":
-                    asleep[life] = now_s
-                for batch in open_.values():
-                    if batch.life == life:  # code that is in the middle of a batch cannot be asked to stop
-                        batch.ended_s = min(batch.ended_s, now_s)
+                asleep[life] = now_s
+                for batch in in_hand:
+                    batch.end(now_s, excused_s=NEVER)
+            case "resume":
+                for batch in in_hand:
+                    batch.excused_s = now_s
             case "thaw":
                 story.frozen[life].append((asleep.pop(life), now_s))
+                for batch in in_hand:
+                    batch.excused_s = now_s + failover_s
 
 
 def _read_takes(story: Story) -> None:
