@@ -185,11 +185,19 @@ def _events(draw: random.Random, slots: int, calm_s: float, failover_s: float) -
                 again_s = at_s + draw.uniform(0.5, 8)
                 events.append(Event(round(again_s, 3), "start", slot, what=draw.choice(("same", "new"))))
                 for_s = draw.choice((0.0, 0.5, 3.0, 10.0)) if kind == "stop" else 0.0
-            case "pause" | "freeze" | "cut" | "storm":
+            case "pause" | "freeze" | "storm":
                 for_s = draw.choice((0.3, 1.0, 2.5, failover_s, failover_s * 1.5, failover_s * 3))
+            case "cut":
+                for_s = draw.choice((1.0, failover_s, failover_s * 2, failover_s * 3))
             case "jump":
                 for_s = draw.choice((-3600.0, -2.0, 2.0, 3600.0))
-        what = draw.choice((*SERVICES, "both")) if kind == "cut" else draw.choice(FAULTS[:6]) if kind == "storm" else ""
+        what = (
+            draw.choice(("kinesis", "dynamodb", "dynamodb", "both"))
+            if kind == "cut"
+            else draw.choice(FAULTS[:6])
+            if kind == "storm"
+            else ""
+        )
         step = draw.randint(1, 200) if kind == "crash" else 0
         events.append(Event(round(at_s, 3), kind, slot, for_s, round(draw.random(), 6), what, step))
     return tuple(sorted(events, key=lambda event: event.at_s))
