@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
+    import signal
     import sys
     import anyio
     from actors import Actor, Child, Supervisor, running
@@ -37,6 +38,7 @@ PROGRAM = """
                 root.ref.tell({"KeyboardInterrupt": KeyboardInterrupt(), "SystemExit": SystemExit(7)}[sys.argv[2]])
             await anyio.sleep_forever()
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs tests in the background ignores it
     try:
         anyio.run(main, backend=sys.argv[1])
     except BaseException as error:
