@@ -54,9 +54,14 @@ class Story:
     """When each record was first finished."""
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
-    """When each life took each shard with each epoch: when its write had effect, whatever it knows of it."""
+    """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
     frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """For each life, when its whole machine stood still, and until when its clock misled it."""
+
+    @property
+    def deleted(self) -> set[str]:
+        """Shards whose rows an operator has deleted."""
+        return {line["shard"] for line in self.of("deleted") if not line["w"]}
 
     def of(self, event: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.lines if line["e"] == event)
@@ -124,4 +129,4 @@ def _read_takes(story: Story) -> None:
     for line in story.of("row"):
         if line["token"] is not None and line["token"] != tokens.get(line["shard"]):
             tokens[line["shard"]] = line["token"]
-            story.took_s[line["w"], line["shard"], line["counter"]] = line["t"]
+            story.took_s.setdefault((line["w"], line["shard"], line["counter"]), line["t"])
