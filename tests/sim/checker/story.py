@@ -55,13 +55,10 @@ class Story:
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
+    deleted: set[str] = field(default_factory=set)
+    """Shards whose rows an operator has deleted."""
     frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """For each life, when its whole machine stood still, and until when its clock misled it."""
-
-    @property
-    def deleted(self) -> set[str]:
-        """Shards whose rows an operator has deleted."""
-        return {line["shard"] for line in self.of("deleted") if not line["w"]}
 
     def of(self, event: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.lines if line["e"] == event)
@@ -73,6 +70,7 @@ def read(lines: Iterable[bytes | str]) -> Story:
     _read_records(story)
     _read_batches(story)
     _read_takes(story)
+    story.deleted = {line["shard"] for line in story.of("deleted") if not line["w"]}
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
     return story
