@@ -218,9 +218,7 @@ class _Survey:
         if trace < _Trace.READ and any(parent in self._rows for parent in self._parents(key)):
             return True
         return any(
-            row.checkpoint == TRIM_HORIZON and len(row.parents) > 1
-            for row in self._rows.values()
-            if key in row.parents
+            row.checkpoint == TRIM_HORIZON and len(row.parents) > 1 for row in self._rows.values() if key in row.parents
         )
 
     def _was_begun(self, key: str) -> bool:
