@@ -213,13 +213,12 @@ class _Survey:
         """Whether the shard's row vanished, or was never made beside that of the other leg of a merge.
 
         A row is deleted only after those of its parents, and read children; a child at its beginning has not been read.
+        Of a merge such a child tells only that one leg was read, and not which.
         """
         if trace < _Trace.READ and any(parent in self._rows for parent in self._parents(key)):
             return True
         return any(
-            row.checkpoint == TRIM_HORIZON and any(other in self._rows for other in row.parents)
-            for row in self._rows.values()
-            if key in row.parents
+            row.checkpoint == TRIM_HORIZON and len(row.parents) > 1 for row in self._rows.values() if key in row.parents
         )
 
     def _was_begun(self, key: str) -> bool:

@@ -331,3 +331,11 @@ def test_row_deleted_before_a_split_and_a_merge_is_made_anew() -> None:
     rows = some_rows(listing, s1=SHARD_END, s4=TRIM_HORIZON)
     assert list(made(discover(listing, rows, FROM_HORIZON))) == ["0"]
     assert unread(listing, rows, FROM_HORIZON) == {"0", "2", "3"}
+
+
+def test_both_legs_of_a_merge_are_read_when_neither_has_a_row() -> None:
+    """The child at its beginning was made at the end of one of them, and does not tell which."""
+    listing = a_listing("0 1 2=0 3=0 4=3+1")
+    rows = some_rows(listing, s4=TRIM_HORIZON)
+    assert set(made(discover(listing, rows, FROM_HORIZON))) == {"0", "1"}
+    assert blocking_parents(rows["4"], rows, unread(listing, rows, FROM_HORIZON)) == ("3", "1")

@@ -108,9 +108,8 @@ def who_hands_over_has_taken(story: Story) -> Iterator[str]:
 
 def epochs_grow(story: Story) -> Iterator[str]:
     """Each ownership of a shard has a greater epoch than all before it, unless its row was deleted."""
-    deleted = {line["shard"] for line in story.of("deleted")}
     for shard, batches in story.by_shard.items():
-        if shard in deleted:
+        if shard in story.deleted:
             continue
         highest: Batch | None = None
         for batch in batches:
@@ -122,9 +121,13 @@ def epochs_grow(story: Story) -> Iterator[str]:
 
 
 def parents_come_first(story: Story) -> Iterator[str]:
-    """No record of a child is handed over before the last hand-over of its parents has ended."""
+    """No record of a child is handed over before the last hand-over of its parents has ended.
+
+    A parent whose row was deleted is read again, whatever its children do.
+    """
     for shard, batches in story.by_shard.items():
-        ended = [each for parent in story.parents.get(shard, ()) for each in story.by_shard.get(parent, ())]
+        parents = [parent for parent in story.parents.get(shard, ()) if parent not in story.deleted]
+        ended = [each for parent in parents for each in story.by_shard.get(parent, ())]
         ended = [each for each in ended if not _is_misled(story, each)]
         last = max(ended, key=lambda batch: batch.ended_s, default=None)
         if last is not None and last.ended_s > batches[0].began_s:

@@ -54,7 +54,9 @@ class Story:
     """When each record was first finished."""
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
-    """When each life took each shard with each epoch: when its write had effect, whatever it knows of it."""
+    """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
+    deleted: set[str] = field(default_factory=set)
+    """Shards whose rows an operator has deleted."""
     frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     """For each life, when its whole machine stood still, and until when its clock misled it."""
 
@@ -68,6 +70,7 @@ def read(lines: Iterable[bytes | str]) -> Story:
     _read_records(story)
     _read_batches(story)
     _read_takes(story)
+    story.deleted = {line["shard"] for line in story.of("deleted") if not line["w"]}
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
     return story
@@ -124,4 +127,4 @@ def _read_takes(story: Story) -> None:
     for line in story.of("row"):
         if line["token"] is not None and line["token"] != tokens.get(line["shard"]):
             tokens[line["shard"]] = line["token"]
-            story.took_s[line["w"], line["shard"], line["counter"]] = line["t"]
+            story.took_s.setdefault((line["w"], line["shard"], line["counter"]), line["t"])
