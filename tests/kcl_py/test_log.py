@@ -141,3 +141,19 @@ def test_other_libraries_get_no_traceback_below_debug() -> None:
 def test_importing_the_library_configures_nothing() -> None:
     """That is the program's business."""
     assert not structlog.is_configured()
+
+
+def test_traceback_is_kept_back_where_nobody_has_set_logging_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """By default structlog prints it on stdout with the values of all variables, which may be records."""
+    structlog.reset_defaults()
+    log.log_traceback(structlog.get_logger(), "kcl_py.batch.traceback", ValueError())
+    assert capsys.readouterr().out == ""
+
+
+def test_traceback_is_logged_at_debug_where_somebody_has() -> None:
+    """And at no other level."""
+    for level, texts in (("debug", ["ValueError"]), ("info", [])):
+        file = io.StringIO()
+        log.configure(level, "json", file=file)  # type: ignore[arg-type]
+        log.log_traceback(structlog.get_logger(), "kcl_py.batch.traceback", ValueError())
+        assert [line["exception"] for line in lines(file)] == texts
