@@ -47,7 +47,7 @@ class Checkpointer(Protocol):
 
         Raises:
             LeaseLostError: the shard is another worker's now, or may be; stop working on it.
-            PositionError: ``at`` is of another shard or was never handed over.
+            PositionError: ``at`` is a batch of another shard, or lies beyond what was handed over.
             CheckpointFailedError: it could not be stored in time; calling again may help.
         """
         ...
