@@ -50,13 +50,9 @@ def shows_tracebacks() -> bool:
     return logging.getLogger(_OURS).level == logging.DEBUG
 
 
-def log_traceback(log: Any, event: str, error: BaseException) -> None:
-    """Log a traceback at level debug, if the program has set structlog up.
-
-    Structlog's own default would print it on stdout with the values of all variables: records, too.
-    """
-    if structlog.is_configured():
-        log.debug(event, exc_info=error)
+def may_show_tracebacks() -> bool:
+    """Whether the program has set structlog up: its own default shows the values of variables with them, records too."""
+    return structlog.is_configured()
 
 
 def _route_other_libraries(before: list[Processor], render: Processor, file: TextIO) -> None:

@@ -43,7 +43,7 @@ from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
-from kcl_py.log import log_traceback
+from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import RecordProcessor, check_processor, load_processor
 from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.coordinator import Coordinator
@@ -269,7 +269,8 @@ class Stream:
                 pass  # a supervisor gave up because of a failure that has its own line
             case Ended(error=Exception() as error):
                 log.error("kcl_py.actor.failed", error=brief(error))
-                log_traceback(log, "kcl_py.actor.traceback", error)
+                if may_show_tracebacks():
+                    log.debug("kcl_py.actor.traceback", exc_info=error)
             case Restarting(error=error):
                 log.warning("kcl_py.actor.restarted", error=brief(error) if error else None)
             case StopHookFailed(error=error):

@@ -143,17 +143,9 @@ def test_importing_the_library_configures_nothing() -> None:
     assert not structlog.is_configured()
 
 
-def test_traceback_is_kept_back_where_nobody_has_set_logging_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_traceback_may_be_shown_only_where_somebody_has_set_logging_up() -> None:
     """By default structlog prints it on stdout with the values of all variables, which may be records."""
     structlog.reset_defaults()
-    log.log_traceback(structlog.get_logger(), "kcl_py.batch.traceback", ValueError())
-    assert capsys.readouterr().out == ""
-
-
-def test_traceback_is_logged_at_debug_where_somebody_has() -> None:
-    """And at no other level."""
-    for level, texts in (("debug", ["ValueError"]), ("info", [])):
-        file = io.StringIO()
-        log.configure(level, "json", file=file)  # type: ignore[arg-type]
-        log.log_traceback(structlog.get_logger(), "kcl_py.batch.traceback", ValueError())
-        assert [line["exception"] for line in lines(file)] == texts
+    assert not log.may_show_tracebacks()
+    log.configure("debug", "json", file=io.StringIO())
+    assert log.may_show_tracebacks()
