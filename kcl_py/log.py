@@ -51,7 +51,7 @@ def shows_tracebacks() -> bool:
 
 
 def may_show_tracebacks() -> bool:
-    """Whether the program has set structlog up: its own default shows the values of variables with them, records too."""
+    """Whether the program has set structlog up: its own default shows all variables with them, records too."""
     return structlog.is_configured()
 
 
