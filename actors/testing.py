@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeVar
 
 import anyio
@@ -95,7 +96,13 @@ class ManualClock:
                 yield scope
 
     async def advance(self, by_s: float) -> None:
-        """Move time forward, waking each sleeper at its instant and letting the woken run until they wait again."""
+        """Move time forward, waking each sleeper at its instant and letting the woken run until they wait again.
+
+        Raises:
+            ValueError: that is no length of time.
+        """
+        if not 0 <= by_s < inf:
+            raise ValueError(f"cannot advance the clock: expected seconds from 0 on, found {by_s!r}")
         end = self._now + by_s
         await settle()
         while (sleeper := self._next()) is not None and sleeper.wakes_at <= end:

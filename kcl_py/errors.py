@@ -55,7 +55,7 @@ class LeaseLostError(KclError):
 
 
 class PositionError(KclError):
-    """The position given to ``checkpoint`` is of another shard or was never handed over."""
+    """What was given to ``checkpoint`` is a batch of another shard, or lies beyond what was handed over."""
 
 
 class CheckpointFailedError(KclError):

@@ -1,6 +1,6 @@
 """Events on stderr: JSON lines, or text on a terminal.
 
-Only the command line calls this; the library itself never configures logging. Record data is never logged, and
+Only the command line calls ``configure``; the library itself never configures logging. Record data is never logged, and
 tracebacks only at level debug. What other libraries log comes out the same way, from level warning on: botocore's own
 debug lines would show payloads.
 """
@@ -48,6 +48,11 @@ def configure(level: Level, format: Format, *, file: TextIO | None = None) -> No
 def shows_tracebacks() -> bool:
     """Whether the level is debug."""
     return logging.getLogger(_OURS).level == logging.DEBUG
+
+
+def may_show_tracebacks() -> bool:
+    """Whether the program has set structlog up: its own default shows all variables with them, records too."""
+    return structlog.is_configured()
 
 
 def _route_other_libraries(before: list[Processor], render: Processor, file: TextIO) -> None:

@@ -47,7 +47,7 @@ class Checkpointer(Protocol):
 
         Raises:
             LeaseLostError: the shard is another worker's now, or may be; stop working on it.
-            PositionError: ``at`` is of another shard or was never handed over.
+            PositionError: ``at`` is a batch of another shard, or lies beyond what was handed over.
             CheckpointFailedError: it could not be stored in time; calling again may help.
         """
         ...
@@ -141,15 +141,29 @@ def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) 
     return found
 
 
-def check_processor(found: object, path: str) -> type[RecordProcessor]:
-    """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``."""
+def check_processor(found: object, path: str | None = None) -> type[RecordProcessor]:
+    """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``.
+
+    Args:
+        found: whatever somebody has given.
+        path: what the error calls it; by default the place of its class.
+    """
     for fault in processor_faults(found):
-        raise ProcessorError(f"cannot use processor {path!r}: {fault}")
+        raise ProcessorError(f"cannot use processor {path or _path(found)!r}: {fault}")
     return cast("type[RecordProcessor]", found)
+
+
+def _path(found: object) -> str:
+    if isinstance(found, str):
+        return found
+    named = found if isinstance(found, (type, FunctionType)) else type(found)
+    return f"{named.__module__}:{named.__qualname__}"
 
 
 def processor_faults(found: object) -> list[str]:
     """Say what keeps ``found`` from being a processor: ``expected X, found Y`` for each fault."""
+    if isinstance(found, RecordProcessor):
+        return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
     if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
         kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
         return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none"]

@@ -24,6 +24,9 @@ LOOK_S = 0.25
 PATIENCE_S = 900.0
 """How long the work may take, in seconds of the manual clock: minutes of backoff, and expiries between them."""
 
+SLOW_S = 0.1
+"""A hook that took so long may be why the limit was passed, in seconds of real time."""
+
 
 class RunTimeoutError(KclError):
     """A run did not come to its end: a hook never returned, or something that was waited for never came."""
@@ -86,7 +89,8 @@ class Life(Generic[P]):
                     self._recorder.let_go()
                     self._worker.stop(0)
         if self._complaint is not None:
-            raise RunTimeoutError(self._complaint)
+            raised = [call.error for call in self._recorder.calls if isinstance(call.error, Exception)]
+            raise RunTimeoutError(self._complaint) from (raised[-1] if raised else None)
         return self._run()
 
     async def _until_ended(self) -> None:
@@ -137,9 +141,10 @@ class Life(Generic[P]):
         return awaited(self._stream, self._table.rows(), self._recorder.calls)
 
     def _complain(self, limit: str) -> None:
-        running = [call for call in self._recorder.calls if call.is_running]
-        at_work = [f"{call.hook} of {call.shard_id} has not returned" for call in running]
-        found = "; ".join([*self._left(), *at_work]) or "it has not stopped"
+        calls, (took_s, longest) = self._recorder.calls, self._recorder.longest
+        at_work = [f"{call.hook} of {call.shard_id} has not returned" for call in calls if call.is_running]
+        slow = [f"{longest} took {took_s:.1f} s"] if took_s >= SLOW_S and not at_work else []
+        found = "; ".join([*self._left(), *at_work, *slow]) or "it has not stopped"
         self._complaint = (
             f"cannot finish the run of {self._processor.__qualname__!r}: expected its work to be done {limit}, "
             f"found: {found}"

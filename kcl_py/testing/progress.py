@@ -21,7 +21,7 @@ def awaited(stream: FakeStream, rows: Mapping[str, LeaseRow], calls: Sequence[Ho
         if is_halted(row, mine) or stuck.intersection(stream.parents(shard_id)):
             stuck.add(shard_id)
         elif (what := _left(stream, shard_id, row, mine)) is not None:
-            left.append(f"{shard_id}: {what}")
+            left.append(f"{shard_id}: {', '.join(filter(None, (what, _obstacle(row, mine))))}")
     return left
 
 
@@ -46,4 +46,14 @@ def _left(stream: FakeStream, shard_id: str, row: LeaseRow | None, calls: Sequen
         return "its end is not stored"
     if not any(call.hook == "initialize" and call.has_returned for call in calls):
         return "it is not initialized"
+    return None
+
+
+def _obstacle(row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> str | None:
+    """Say why a shard with something left to do does not get on, as far as can be seen."""
+    failed = [call for call in calls if call.error is not None]
+    if not calls and row is not None and row.holder is not None:
+        return f"its lease is with {row.holder!r}"
+    if failed and failed[-1] is calls[-1]:
+        return f"{failed[-1].hook} has raised {len(failed)} times, at last {type(failed[-1].error).__name__}"
     return None

@@ -56,6 +56,8 @@ class Recorder(Generic[P]):
         self._processor, self._clock = processor, clock
         self._script, self._cause = script, cause
         self.calls: list[HookCall[P]] = []
+        self.longest: tuple[float, str] = (0.0, "no hook")
+        """The seconds of real time of the call that took most, and what it was."""
         self._is_dead = False
         self._is_holding = True
 
@@ -86,7 +88,7 @@ class Recorder(Generic[P]):
         if self.has_crashed():
             return
         self.calls.append(call)
-        due = self._due(call)
+        due, began_at = self._due(call), anyio.current_time()
         try:
             with self._clock.held() if self._is_holding else nullcontext():
                 if due:
@@ -100,6 +102,9 @@ class Recorder(Generic[P]):
         except BaseException as error:
             call.error = error
             raise
+        finally:
+            took_s = anyio.current_time() - began_at
+            self.longest = max(self.longest, (took_s, f"{call.hook} of {call.shard_id}"))
         if Incident.CRASH in due:
             await anyio.sleep_forever()
         call.has_returned = True

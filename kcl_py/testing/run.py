@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from kcl_py.leases.row import SENTINELS, SHARD_END
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
+from kcl_py.testing.entry import as_payloads
 from kcl_py.testing.stream import FakeStream
 from kcl_py.tree.stream import Outcome
 
@@ -114,33 +115,37 @@ class Run(Generic[P]):
             halted={key: value for key, value in self.halted.items() if key == shard_id},
         )
 
-    def assert_nothing_lost(self, seen: Iterable[bytes]) -> None:
+    def assert_nothing_lost(self, seen: Iterable[str | bytes]) -> None:
         """Check that all that is acknowledged is in ``seen``: it never comes again, so it has to be kept by now.
 
         Args:
-            seen: the payloads that have reached their goal, such as a database, in any order.
+            seen: the payloads that have reached their goal, such as a database, in any order, as text or bytes.
 
         Raises:
             AssertionError: some have not; they are named by shard and sequence number.
+            TypeError: ``seen`` are no payloads, but records or rows.
         """
-        kept = set(seen)
+        kept = set(as_payloads(seen, "check what is lost"))
         covered = [(key, each) for key, each in self._placed() if self._is_covered(key, each)]
         lost = [f"{key}/{each.sequence_number}" for key, each in covered if each.data not in kept]
         if lost:
             raise AssertionError(f"{len(lost)} of {len(covered)} acknowledged records are lost: {', '.join(lost)}")
 
-    def assert_key_order(self, seen: Iterable[bytes]) -> None:
+    def assert_key_order(self, seen: Iterable[str | bytes]) -> None:
         """Check that the records of each partition key came in the order of the stream; repetitions do not count.
 
         Args:
             seen: payloads in the order in which they reached their goal; what is not on the stream is passed over.
+                Text or bytes.
 
         Raises:
             AssertionError: two of a key came in another order; they are named by shard and sequence number.
+            TypeError: ``seen`` are no payloads, but records or rows.
         """
+        payloads = as_payloads(seen, "check the order of keys")
         places = {each.data: (index, key, each) for index, (key, each) in reversed(list(enumerate(self._placed())))}
         newest: dict[str, tuple[int, str]] = {}
-        for index, shard_id, each in (places[data] for data in dict.fromkeys(seen) if data in places):
+        for index, shard_id, each in (places[data] for data in dict.fromkeys(payloads) if data in places):
             name = f"{shard_id}/{each.sequence_number}"
             before = newest.get(each.partition_key, (-1, ""))
             if index < before[0]:

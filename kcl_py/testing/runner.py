@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
+from kcl_py.config import Config, Section
 from kcl_py.processor import RecordProcessor, check_processor
-from kcl_py.testing.entry import Entry, as_bytes
+from kcl_py.testing.entry import Entry, as_bytes, check_several
 from kcl_py.testing.life import Life
 from kcl_py.testing.recorder import Incident
 from kcl_py.testing.run import Run, covers
@@ -63,41 +64,58 @@ async def run_processor(
         ConfigError: an option is wrong.
         KclError: the worker could not start.
     """
-    check_processor(processor, f"{processor.__module__}:{processor.__qualname__}")
-    stream = stream or FakeStream()
-    stream.put(*records)
-    if end_shards:
-        stream.end()
+    check_processor(processor)
+    _check_types(records, stream, options, timeout_s)
     named = {
         Incident.STOP: stop_at,
         Incident.LOSE_LEASE: lose_lease_at,
         Incident.FAIL: fail_at,
         Incident.CRASH: crash_at,
     }
-    script = {incident: as_bytes(at) for incident, at in named.items() if at is not None}
-    _check(script, stream)
+    script = {each: as_bytes(at, f"use {_option(each)}") for each, at in named.items() if at is not None}
     own = {
         "delivery": {"batch": {"max_records": batch_size}, "retries": retries},
         "checkpoint": {"mode": checkpoint},
     }
+    stream = FakeStream() if stream is None else stream
     config = stream.config(**_merged(options or {}, own))
+    stream.put(*records)
+    if end_shards:
+        stream.end()
+    _check_script(script, stream, config)
     return await Life(stream, processor, config, script=script, timeout_s=timeout_s).live()
 
 
-def _check(script: Mapping[Incident, bytes], stream: FakeStream) -> None:
-    stored = stream.checkpoints
+def _check_types(records: object, stream: object, options: object, timeout_s: object) -> None:
+    """Check what Python would only stumble over later, or take for something else."""
+    check_several(records, "put records")
+    if not isinstance(stream, FakeStream | None):
+        hint = "; give its stream" if isinstance(stream, Run) else ""
+        raise TypeError(f"cannot run on stream: expected a FakeStream, found {type(stream).__name__}{hint}")
+    if not isinstance(options, Mapping | None):
+        raise TypeError(f"cannot use options: expected a mapping as in the YAML file, found {type(options).__name__}")
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not timeout_s > 0:
+        raise ValueError(f"cannot use timeout_s: expected a positive number of seconds, found {timeout_s!r}")
+
+
+def _check_script(script: Mapping[Incident, bytes], stream: FakeStream, config: Config) -> None:
+    rows = stream.service.leases(config).rows()
     left = [
         record.data
         for shard_id in stream.shards
         for record in stream.records(shard_id)
-        if not covers(stored.get(shard_id), record)
+        if shard_id not in rows or not covers(rows[shard_id].checkpoint, record)
     ]
     for incident, at in script.items():
         if at not in left:
             raise ValueError(
-                f"cannot use {incident.name.lower()}_at: expected the payload of one of the {len(left)} records that "
+                f"cannot use {_option(incident)}: expected the payload of one of the {len(left)} records that "
                 "are not finished yet, found another"
             )
+
+
+def _option(incident: Incident) -> str:
+    return f"{incident.name.lower()}_at"
 
 
 def _merged(options: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +123,9 @@ def _merged(options: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     merged = dict(options)
     for key, value in own.items():
         if isinstance(value, Mapping):
-            merged[key] = _merged(options.get(key) or {}, value)
+            given = options.get(key) or {}
+            given = given.model_dump(exclude_unset=True) if isinstance(given, Section) else given
+            merged[key] = _merged(given, value) if isinstance(given, Mapping) else given
         elif value is not None:
             merged[key] = value
     return merged

@@ -31,6 +31,10 @@ class FakeStream:
         clock: the time of the services and of the workers; by default one of its own.
         seed: decides what is left to chance: jitter, lease tokens, faults with a probability.
         name: the stream's name.
+
+    Raises:
+        ModelError: AWS would refuse that name or number of shards.
+        TypeError: the clock is none that a test moves.
     """
 
     def __init__(
@@ -42,10 +46,12 @@ class FakeStream:
         seed: int = 0,
         name: str = "test-stream",
     ) -> None:
+        if not isinstance(clock, ManualClock | None):
+            raise TypeError(f"cannot make a FakeStream: expected a ManualClock, found {type(clock).__name__}")
         self.name, self.clock, self._seed = name, clock or ManualClock(), seed
         self.service = Service(self.clock, faults=faults, generator=random.Random(seed))
         """The Kinesis and the DynamoDB behind it."""
-        self.service.kinesis.add_stream(name, shards)
+        self._call("CreateStream", ShardCount=shards)
         self._keys, self._workers = count(), count()
 
     # --- what a test does to it --------------------------------------------------------------------------------
@@ -58,6 +64,7 @@ class FakeStream:
 
         Raises:
             ModelError: AWS would refuse them, such as one that is too large.
+            TypeError: one of them is neither text nor bytes nor made with ``record``.
         """
         entries = [as_entry(given, lambda: f"key-{next(self._keys)}") for given in records]
         placed: list[Record] = []
@@ -93,7 +100,7 @@ class FakeStream:
         return [child for shard_id in self.open_shards for child in self.split(shard_id)]
 
     def take_lease(self, shard_id: str) -> None:
-        """Have another worker take the lease of a shard; it never renews it, so the lease expires.
+        """Have another worker take the lease of a shard, in the table of ``config()``; it never renews it.
 
         Raises:
             ValueError: no worker has made that lease yet.
@@ -118,12 +125,20 @@ class FakeStream:
         return [key for key, shard in self._described().items() if _is_open(shard)]
 
     def parents(self, shard_id: str) -> list[str]:
-        """Return the ids of the shards that a shard was split or merged from; none, one or two."""
+        """Return the ids of the shards that a shard was split or merged from; none, one or two.
+
+        Raises:
+            KeyError: there is no such shard.
+        """
         shard = self._described()[shard_id]
         return [shard[name] for name in ("ParentShardId", "AdjacentParentShardId") if name in shard]
 
     def records(self, shard_id: str) -> list[Record]:
-        """Return all records of a shard, in order."""
+        """Return all records of a shard, in order.
+
+        Raises:
+            ModelError: there is no such shard.
+        """
         iterator = self._call("GetShardIterator", ShardId=shard_id, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
         records: list[Record] = []
         while iterator is not None:
@@ -134,7 +149,10 @@ class FakeStream:
 
     @property
     def checkpoints(self) -> dict[str, str]:
-        """What the lease table says of each shard: a sequence number in digits, TRIM_HORIZON or SHARD_END."""
+        """What the lease table says of each shard: a sequence number in digits, TRIM_HORIZON or SHARD_END.
+
+        It is that of ``config()``: of workers with another ``app`` or ``leases.table``, see ``Run.checkpoints``.
+        """
         return {key: row.checkpoint for key, row in self.service.leases(self.config()).rows().items()}
 
     # --- what a worker is given ----------------------------------------------------------------------------------
@@ -183,7 +201,12 @@ class FakeStream:
         return Ids(random.Random(f"{self._seed} {next(self._workers)}"))
 
     def _described(self) -> dict[str, Any]:
-        return {shard["ShardId"]: shard for shard in self._call("ListShards")["Shards"]}
+        answer = self._call("ListShards")
+        shards = answer["Shards"]
+        while token := answer.get("NextToken"):
+            answer = self.service.kinesis.call("ListShards", {"NextToken": token})
+            shards += answer["Shards"]
+        return {shard["ShardId"]: shard for shard in shards}
 
     def _reshard(self, operation: str, **params: Any) -> list[str]:
         before = self.shards

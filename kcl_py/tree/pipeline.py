@@ -13,6 +13,7 @@ from kcl_py.delivery.hook import Delivery, HeldBack, Hook, OutOfTime, Quiet, Rai
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
 from kcl_py.leases.start import start_position
+from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import ShardInfo
@@ -272,7 +273,8 @@ class Pipeline(Supervisor):
         self._log.warning(
             "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
         )
-        self._log.debug("kcl_py.batch.traceback", exc_info=error)
+        if may_show_tracebacks():
+            self._log.debug("kcl_py.batch.traceback", exc_info=error)
         if self._is_draining:
             self._say_goodbye()
         elif pause_s is None:

@@ -43,6 +43,7 @@ from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
+from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import RecordProcessor, check_processor, load_processor
 from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.coordinator import Coordinator
@@ -107,9 +108,9 @@ class Stream:
         clock: the time; the system's by default.
         ids: tokens and chance; the system's by default.
 
-    Entering raises ``ProcessorError``, ``AwsSetupError`` and children, and ``ConfigError`` on an event loop that is not
-    asyncio's. Leaving stops the worker with ``config.grace_s``, also when the block is left by an exception or a
-    cancellation.
+    Entering raises ``ProcessorError``, ``AwsSetupError`` and children, ``ConfigError`` on an event loop that is not
+    asyncio's, and ``KclError`` while it is open; once left it can be opened again. Leaving stops the worker with
+    ``config.grace_s``, also when the block is left by an exception or a cancellation.
     """
 
     def __init__(
@@ -125,9 +126,14 @@ class Stream:
         self._processor = processor
         self._clock, self._ids = clock or SystemClock(), ids or Ids()
         self._stopping_until: float | None = None
+        self._is_open = False
 
     async def __aenter__(self) -> Self:
+        if self._is_open:
+            raise KclError("cannot open a Stream: expected a closed one, found it open; make one for each worker")
         async with AsyncExitStack() as stack:
+            self._is_open, self._stopping_until = True, None
+            stack.callback(self._close)
             self._worker = await self._set_up(stack)
             self._top = StreamSupervisor(self._worker)
             self._stopped = Stopped()
@@ -147,6 +153,9 @@ class Stream:
                 await self._until_stopped()
         finally:
             await self._stack.aclose()
+
+    def _close(self) -> None:
+        self._is_open = False
 
     async def wait(self) -> Outcome:
         """Wait until the worker has stopped or failed.
@@ -179,11 +188,7 @@ class Stream:
             raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
         config, clock, started_at = self._config, self._clock, self._clock.monotonic()
         given: object = self._processor
-        if given is None:
-            processor = load_processor(config.processor)
-        else:
-            named = given if isinstance(given, type) else type(given)
-            processor = check_processor(given, f"{named.__module__}:{named.__qualname__}")
+        processor = load_processor(config.processor) if given is None else check_processor(given)
         worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
         owner = f"{worker_id}/{self._ids.incarnation()}"
         names = {"app": config.app, "stream": config.stream_name, "worker": owner}
@@ -264,7 +269,8 @@ class Stream:
                 pass  # a supervisor gave up because of a failure that has its own line
             case Ended(error=Exception() as error):
                 log.error("kcl_py.actor.failed", error=brief(error))
-                log.debug("kcl_py.actor.traceback", exc_info=error)
+                if may_show_tracebacks():
+                    log.debug("kcl_py.actor.traceback", exc_info=error)
             case Restarting(error=error):
                 log.warning("kcl_py.actor.restarted", error=brief(error) if error else None)
             case StopHookFailed(error=error):

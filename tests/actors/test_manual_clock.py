@@ -144,3 +144,11 @@ async def test_event_log_waits_for_the_event_that_has_not_happened_yet(log: Even
         log(second)
     assert found[0] is second
     assert [e.path for e in log.of(Started)] == ["root/a", "root/b", "root/b"]
+
+
+@pytest.mark.parametrize("by_s", [-1, float("nan"), float("inf")])
+async def test_clock_cannot_go_back_nor_for_ever(clock: ManualClock, by_s: float) -> None:
+    """No time is like that; the clock stays where it is."""
+    with pytest.raises(ValueError, match=f"^cannot advance the clock: expected seconds from 0 on, found {by_s}$"):
+        await clock.advance(by_s)
+    assert clock.monotonic() == 1000

@@ -141,3 +141,11 @@ def test_other_libraries_get_no_traceback_below_debug() -> None:
 def test_importing_the_library_configures_nothing() -> None:
     """That is the program's business."""
     assert not structlog.is_configured()
+
+
+def test_traceback_may_be_shown_only_where_somebody_has_set_logging_up() -> None:
+    """By default structlog prints it on stdout with the values of all variables, which may be records."""
+    structlog.reset_defaults()
+    assert not log.may_show_tracebacks()
+    log.configure("debug", "json", file=io.StringIO())
+    assert log.may_show_tracebacks()

@@ -86,6 +86,10 @@ def test_missing_module_and_missing_class_are_told_apart(tmp_path: Path) -> None
     [
         ("class Bad: ...\n", "expected a subclass of kcl_py.RecordProcessor, found class 'Bad' that is none"),
         ("Bad = 5\n", "expected a subclass of kcl_py.RecordProcessor, found int that is none"),
+        (
+            GOOD + "Bad = Good()\n",
+            "expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself",
+        ),
         (HEADER + "Bad = RecordProcessor\n", "expected process_records to be overridden, found none"),
         (
             HEADER + "class Bad(RecordProcessor):\n    def process_records(self, batch, checkpointer): ...\n",

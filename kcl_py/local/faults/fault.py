@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite
+from types import NoneType
 
 from kcl_py.aws import THROTTLES
 from kcl_py.errors import ConfigError
@@ -84,7 +85,10 @@ class Fault:
 def _faults(fault: Fault) -> Iterator[str]:
     kind: object = fault.kind
     if not isinstance(kind, Kind):  # a bare word would seem to happen, and do nothing
-        yield f"kind: expected one of Kind, found {kind!r}"
+        yield f"kind: expected a member of Kind, such as Kind.THROTTLE, found {kind!r}"
+        return
+    if wrong := list(_type_faults(fault)):
+        yield from wrong
         return
     if fault.service not in ("", *operations.SERVICES):
         yield f"service: expected {_either(operations.SERVICES)}, found {fault.service!r}"
@@ -100,6 +104,23 @@ def _faults(fault: Fault) -> Iterator[str]:
         yield f"times: expected 1 or more, found {fault.times}"
     yield from _code_faults(fault)
     yield from _delay_faults(fault)
+
+
+def _type_faults(fault: Fault) -> Iterator[str]:
+    """Name the fields that are no values of their type, which a type checker would have done."""
+    for name in ("service", "operation", "code"):
+        if not isinstance(value := getattr(fault, name), str):
+            yield f"{name}: expected text, found {value!r}"
+    calls: object = fault.calls
+    if not (isinstance(calls, (tuple, list)) and all(isinstance(call, int) for call in calls)):
+        yield f"calls: expected numbers of calls, such as (3, 4), found {calls!r}"
+    for name, types, expected in (
+        ("probability", (int, float), "a number from 0 to 1"),
+        ("times", (int, NoneType), "a whole number"),
+        ("delay_s", (int, float), "a number of seconds"),
+    ):
+        if not isinstance(value := getattr(fault, name), types):
+            yield f"{name}: expected {expected}, found {value!r}"
 
 
 def _operation_faults(fault: Fault) -> Iterator[str]:

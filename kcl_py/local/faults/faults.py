@@ -43,8 +43,10 @@ class Faults:
         self.random = random
         self.happened: Counter[tuple[str, str, Kind]] = Counter()
         """How often what happened, by service, operation and kind; it outlasts ``clear``."""
-        self._tallies = [Tally(fault) for fault in faults]
+        self._tallies: list[Tally] = []
         self._reaching: dict[tuple[str, str], list[Tally]] = {}
+        for fault in faults:
+            self.add(fault)
 
     @property
     def is_idle(self) -> bool:
@@ -77,7 +79,9 @@ class Faults:
         return any(tally.fault.kind is kind for tally in self._about(service, operation))
 
     def add(self, fault: Fault) -> None:
-        """Add a rule after the others."""
+        """Add a rule after the others. Raises TypeError if it is none."""
+        if not isinstance(fault, Fault):
+            raise TypeError(f"cannot add a rule: expected a Fault, such as Fault(kind=…), found {type(fault).__name__}")
         self._tallies.append(Tally(fault))
         self._reaching.clear()
 

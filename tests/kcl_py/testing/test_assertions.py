@@ -1,5 +1,7 @@
 """What a run says about where the payloads of its records have got to."""
 
+from typing import Any
+
 import pytest
 
 from kcl_py import Checkpointer, RecordBatch, RecordProcessor
@@ -50,3 +52,24 @@ async def test_key_out_of_order_is_told_by_the_places_of_two_records() -> None:
     with pytest.raises(AssertionError, match="two records of one partition key came out of order") as raised:
         run.assert_key_order([b"b1", b"a2", b"b2", b"a1"])
     assert str(raised.value).index(records[2].sequence_number) < str(raised.value).index(records[0].sequence_number)
+
+
+async def test_payloads_that_were_seen_may_be_text_as_those_that_are_put() -> None:
+    """A text is never on the stream, so an order of texts would never be wrong."""
+    run = await run_processor(Listens, [record("a", key="x"), record("b", key="x")])
+    run.assert_nothing_lost(["a", b"b"])
+    run.assert_key_order(["a", "b"])
+    with pytest.raises(AssertionError, match="out of order"):
+        run.assert_key_order(["b", "a"])
+    with pytest.raises(AssertionError, match="1 of 2 acknowledged records are lost"):
+        run.assert_nothing_lost(["a"])
+
+
+@pytest.mark.parametrize("seen", ["ab", b"ab", [("a", 1)], [1]])
+async def test_what_are_no_payloads_cannot_be_checked(seen: Any) -> None:
+    """Rows and records would always pass, or never."""
+    run = await run_processor(Listens, ["a", "b"])
+    with pytest.raises(TypeError, match=r"^cannot check what is lost: expected a (list of )?payload"):
+        run.assert_nothing_lost(seen)
+    with pytest.raises(TypeError, match=r"^cannot check the order of keys: expected a (list of )?payload"):
+        run.assert_key_order(seen)

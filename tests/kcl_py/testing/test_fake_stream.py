@@ -162,3 +162,8 @@ async def test_worker_finds_out_that_its_lease_was_taken() -> None:
         assert (processor.shards, processor.heard) == ([FIRST], [])
         await stream.clock.sleep(10)
     assert (processor.shards, processor.heard) == ([FIRST, FIRST], [b"a"])
+
+
+def test_all_shards_of_a_large_stream_are_shown() -> None:
+    """More than one answer of ListShards holds: a run waits for each of them."""
+    assert len(FakeStream(shards=1001).shards) == 1001

@@ -28,7 +28,7 @@ async def test_records_arrive_in_order_whatever_fails_now_and_then(kind: FaultKi
     stream = FakeStream(faults=often, seed=7)
     options = {"fetch": {"max_records": 2}, "checkpoint": {"records": 1}}
     began = time.perf_counter()
-    run = await run_processor(Listens, ALPHABET, stream=stream, batch_size=3, options=options)
+    run = await run_processor(Listens, list(ALPHABET), stream=stream, batch_size=3, options=options)
     assert time.perf_counter() - began < 20
     assert list(dict.fromkeys(run.finished)) == [each.encode() for each in ALPHABET]
     assert run.acknowledged == [each.encode() for each in ALPHABET]

@@ -161,9 +161,9 @@ async def test_crash_before_the_first_checkpoint_repeats_all() -> None:
 async def test_crash_shows_a_processor_that_lets_go_of_what_it_has_not_stored(at: str) -> None:
     """All that is acknowledged is in the database, wherever the worker dies; one that hoards breaks this."""
     good_one, bad_one = fresh(Stores), fresh(Hoards)
-    good = await run_processor(good_one, "abcde", batch_size=1, crash_at=at, options=EACH_RECORD)
+    good = await run_processor(good_one, list("abcde"), batch_size=1, crash_at=at, options=EACH_RECORD)
     assert set(good.acknowledged) <= set(good_one.database)
-    bad = await run_processor(bad_one, "abcde", batch_size=1, crash_at=at, options=EACH_RECORD)
+    bad = await run_processor(bad_one, list("abcde"), batch_size=1, crash_at=at, options=EACH_RECORD)
     assert (set(bad.acknowledged) <= set(bad_one.database)) == (at not in "be")
     await run_processor(good_one, stream=good.stream)
     await run_processor(bad_one, stream=bad.stream)

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import pytest
+import structlog
 
 from kcl_py import Checkpointer, ConfigError, LeaseTableError, OwnedShard, ProcessorError, RecordBatch, RecordProcessor
 from kcl_py.testing import FakeStream, record, run_processor
@@ -243,3 +244,13 @@ async def test_worker_that_fails_as_a_whole_shows_its_error() -> None:
     assert run.outcome is None
     assert run.checkpoints == {}
     assert run.unacknowledged == [b"a"]
+
+
+async def test_run_of_a_failing_processor_prints_no_record(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a project that has not set structlog up, as most tests: lines that can be read, and no variables."""
+    structlog.reset_defaults()
+    await run_processor(Fussy, ["secret", "bad"])
+    printed = capsys.readouterr().out
+    assert "kcl_py.shard.halted" in printed
+    assert "secret" not in printed
+    assert len(printed.splitlines()) < 50

@@ -103,3 +103,49 @@ async def test_last_hook_that_hangs_too_is_cut_off() -> None:
     with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
         await run_processor(StuckForGood, ["a"], timeout_s=TIMEOUT_S)
     assert time.perf_counter() - began < TIMEOUT_S + 5
+
+
+async def test_hook_that_blocks_the_loop_is_named_once_it_has_returned() -> None:
+    """Nothing is left to do by then, and the limit was passed because of it."""
+
+    class Blocking(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            until = time.perf_counter() + TIMEOUT_S + 0.1
+            while time.perf_counter() < until:
+                pass
+
+    with pytest.raises(RunTimeoutError, match=r"process_records of shardId-000000000000 took 0\.\d s$"):
+        await run_processor(Blocking, ["a"], timeout_s=TIMEOUT_S)
+
+
+async def test_hook_that_only_asks_for_checkpoints_is_stopped_too() -> None:
+    """Although there is never anything to store: each call lets the others go on."""
+
+    class Storing(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            while True:
+                await checkpointer.checkpoint()
+
+    with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
+        await run_processor(Storing, ["a"], timeout_s=TIMEOUT_S)
+
+
+async def test_hook_that_always_raises_is_named_with_its_last_error() -> None:
+    """Its text may hold data, so only the class is in the sentence; all of it is chained."""
+
+    class Failing(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            raise ValueError("secret")
+
+    with pytest.raises(RunTimeoutError, match=r"process_records has raised \d\d times, at last ValueError$") as raised:
+        await run_processor(Failing, ["a"], retries=1000)
+    assert str(raised.value.__cause__) == "secret"
+
+
+async def test_lease_that_another_worker_holds_is_named() -> None:
+    """As that of one which the test has opened and left."""
+    stream = FakeStream()
+    async with stream.worker(Stuck):
+        await stream.clock.advance(1)
+        with pytest.raises(RunTimeoutError, match=r"it is not initialized, its lease is with '.+/.+'$"):
+            await run_processor(Stuck, stream=stream, timeout_s=TIMEOUT_S)

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import LogCapture
 
 from actors import ActorError
-from kcl_py import KclError, LeaseTableError, Stream
+from kcl_py import KclError, LeaseTableError, ProcessorError, RecordProcessor, Stream
 from kcl_py.clients import Clients
 from kcl_py.leases.items import item_from_row
 from kcl_py.processor import Checkpointer
@@ -20,6 +20,12 @@ from tests.simloop import simulated
 
 STOP_S = 1.0
 """Beyond the grace: what stopping itself may take."""
+
+
+class Fine(RecordProcessor):
+    """Finds nothing wrong with records."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None: ...
 
 
 async def slow(batch: RecordBatch, checkpointer: Checkpointer) -> None:
@@ -349,3 +355,28 @@ async def test_tree_shows_every_actor_with_its_state_in_the_order_of_their_start
     places = [shown.index(line) for line in lines]
     assert places == sorted(places)
     await fleet.stopped()
+
+
+@simulated
+async def test_stream_that_was_left_can_be_opened_again_and_stops_again() -> None:
+    """Nothing of the first stop is left over; while it is open it is refused, and goes on undisturbed."""
+    fleet = Fleet(shards=1)
+    stream = Stream(make_config(), processor=Fine, clients=Clients(a_source(fleet), fleet.store))
+    for _ in range(2):
+        async with stream:
+            with pytest.raises(KclError, match="cannot open a Stream: expected a closed one, found it open"):
+                async with stream:
+                    pass
+            stream.stop(5)
+            assert (await stream.wait()).is_clean
+    assert not fleet.loop.left()
+
+
+@simulated
+async def test_stream_that_could_not_be_opened_can_be_tried_again() -> None:
+    """It counts as closed."""
+    fleet = Fleet(shards=1)
+    stream = Stream(make_config(), processor=RecordProcessor, clients=Clients(a_source(fleet), fleet.store))
+    for _ in range(2):
+        with pytest.raises(ProcessorError):
+            await stream.__aenter__()

@@ -11,7 +11,7 @@ from kcl_py.local.faults.fault import Fault, Kind
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"kind": "error"}, "kind: expected one of Kind, found 'error'"),
+        ({"kind": "error"}, "kind: expected a member of Kind, such as Kind.THROTTLE, found 'error'"),
         (
             {"kind": Kind.ERROR, "service": "sqs"},
             "service: expected kinesis, dynamodb or s3, found 'sqs'",
@@ -38,6 +38,12 @@ from kcl_py.local.faults.fault import Fault, Kind
         ({"kind": Kind.ERROR, "calls": (1, 0)}, "calls: expected numbers of calls from 1 on, found 0"),
         ({"kind": Kind.ERROR, "probability": 1.5}, "probability: expected 0 to 1, found 1.5"),
         ({"kind": Kind.ERROR, "probability": float("nan")}, "probability: expected 0 to 1, found nan"),
+        ({"kind": Kind.ERROR, "probability": "1"}, "probability: expected a number from 0 to 1, found '1'"),
+        ({"kind": Kind.ERROR, "calls": 3}, "calls: expected numbers of calls, such as (3, 4), found 3"),
+        ({"kind": Kind.ERROR, "calls": ["3"]}, "calls: expected numbers of calls, such as (3, 4), found ['3']"),
+        ({"kind": Kind.ERROR, "times": 1.5}, "times: expected a whole number, found 1.5"),
+        ({"kind": Kind.ERROR, "operation": None}, "operation: expected text, found None"),
+        ({"kind": Kind.DELAY, "delay_s": "1"}, "delay_s: expected a number of seconds, found '1'"),
         ({"kind": Kind.ERROR, "times": 0}, "times: expected 1 or more, found 0"),
         (
             {"kind": Kind.ERROR, "code": "no code"},
