@@ -1,11 +1,11 @@
 """``kcl check FILE``: whether a worker could start with this file, without opening a socket."""
 
 import os
-import sys
 from pathlib import Path
 
 from kcl_py.cli.failure import USAGE, print_error
 from kcl_py.cli.loading import folders_of, load_config
+from kcl_py.cli.output import say
 from kcl_py.errors import ConfigError, ProcessorError
 from kcl_py.processor import import_processor, processor_faults
 from kcl_py.settings import read
@@ -20,7 +20,7 @@ def check_command(file: Path) -> int:
     else:
         faults = _processor_faults(file, config.processor)
         if not faults:
-            sys.stdout.write(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
+            say(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     for fault in faults:
         print_error(fault)
     return USAGE if faults else 0

@@ -6,7 +6,6 @@ With a folder for its data, streams and tables outlive the process; S3's objects
 
 import re
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from actors.clock import SystemClock
+from kcl_py.cli.output import say
 from kcl_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -139,9 +139,10 @@ async def _run(
                 kinesis.add_stream(name, shards)
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with serve(server, port=port) as url:
-                _say(f"ready {url}\n{_how_to(url, streams)}", bad_day.announced() if bad_day else "")
+                how_to = _how_to(url, kinesis.open_shards(), asked=list(streams))
+                say("\n".join([f"ready {url}", how_to, *([bad_day.announced()] if bad_day else [])]))
                 await anext(signals)
-        _say(bad_day.told() if bad_day else "")
+        say(bad_day.told() if bad_day else "")
     except ModelError as refusal:
         raise ConfigError(f"cannot create the streams: {refusal.message}") from refusal
     except OSError as error:
@@ -150,11 +151,6 @@ async def _run(
         ) from error
     finally:
         s3.close()
-
-
-def _say(*texts: str) -> None:
-    sys.stdout.write("\n".join(filter(None, texts)))
-    sys.stdout.flush()
 
 
 def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
@@ -166,10 +162,10 @@ def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
     dynamodb.adopt(tables)
 
 
-def _how_to(url: str, streams: dict[str, int]) -> str:
-    name = next(iter(streams), "flights")
-    held = ", ".join(f"{stream} ({shards})" for stream, shards in streams.items()) or "none yet"
-    create = "" if streams else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
+def _how_to(url: str, shards_by_stream: dict[str, int], *, asked: list[str]) -> str:
+    name = next(iter([*asked, *shards_by_stream]), "flights")
+    held = ", ".join(f"{stream} ({shards})" for stream, shards in shards_by_stream.items()) or "none yet"
+    create = "" if shards_by_stream else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
     return f"""
 Kinesis, DynamoDB and S3, account 000000000000, any credentials. Streams (shards): {held}.
 Ctrl-C ends it.

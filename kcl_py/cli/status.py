@@ -1,7 +1,6 @@
 """``kcl status FILE``: who holds which shard, and how far behind it is."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import structlog
 
 from actors.clock import SystemClock
 from kcl_py.cli.loading import load_config
+from kcl_py.cli.output import say
 from kcl_py.clients import connect_to_look, looking_at
 from kcl_py.errors import MissingError, RejectedError
 from kcl_py.leases.identity import mismatch, strangers
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def status_command(file: Path, *, as_json: bool) -> int:
     """Print the status as one JSON object or as text; return the exit code."""
     status = anyio.run(_read, load_config(file))
-    sys.stdout.write((json.dumps(status) if as_json else text(status)) + "\n")
+    say((json.dumps(status) if as_json else text(status)) + "\n")
     return 0
 
 

@@ -103,6 +103,10 @@ class Kinesis:
     def has_stream(self, name: str) -> bool:
         return self._account.find(name) is not None
 
+    def open_shards(self) -> dict[str, int]:
+        """Return how many open shards each stream has, by its name."""
+        return {stream.name: len(stream.open_shards()) for stream in self._account.all()}
+
     def adopt(self, streams: list[Stream]) -> None:
         """Take streams as an earlier run left them."""
         self._account.adopt(streams)

@@ -15,6 +15,8 @@ from kcl_py.local.faults.fault import Fault, Kind
 
 MOST_DIGITS = 18
 """Of a whole number."""
+MOST_SHOWN = 5
+"""Values of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,15 @@ def _field(name: str, value: Any) -> Any:
     try:
         return read(value)
     except ValueError:
-        near = get_close_matches(value, Kind, n=1) if name == "kind" and isinstance(value, str) else []
+        near = get_close_matches(value.lower(), Kind, n=1) if name == "kind" and isinstance(value, str) else []
         meant = did_you_mean(near[0] if near else None)
-        raise ConfigError(f"{name}: expected {expected}, found {describe(value)}{meant}") from None
+        raise ConfigError(f"{name}: expected {expected}, found {_found(value)}{meant}") from None
+
+
+def _found(value: Any) -> str:
+    """Describe a value; of a short list, what it holds."""
+    is_short = isinstance(value, list) and len(value) <= MOST_SHOWN
+    return f"[{', '.join(map(describe, value))}]" if is_short else describe(value)
 
 
 def _unknown(values: Mapping[str, Any], known: "Mapping[str, Any] | tuple[str, ...]") -> Iterator[str]:

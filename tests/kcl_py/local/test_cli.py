@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -188,3 +189,36 @@ def test_without_the_extra_local_the_error_names_it(missing: str) -> None:
         2,
         f"error: cannot run a local AWS: {missing} is not installed; pip install 'kcl-py[local]'\n",
     )
+
+
+def test_local_tells_the_streams_that_are_there_when_its_data_were_kept(tmp_path: Path) -> None:
+    """With the shards that they have, whatever it was told this time; the one that was asked for is its example."""
+    data = str(tmp_path / "data")
+    with running("--port", "0", "--data", data, "--stream", "flights:2", "--stream", "other:1") as (process, _):
+        process.terminate()
+        assert process.wait(20) == 0
+    for arguments, example in ((["--stream", "other:7"], "other"), ([], "flights")):
+        with running("--port", "0", "--data", data, *arguments) as (process, line):
+            assert line.startswith("ready ")
+            process.terminate()
+            assert process.wait(20) == 0
+            assert process.stdout is not None
+            output = process.stdout.read()
+        assert "Streams (shards): flights (2), other (1)." in output
+        assert f"put-record --stream-name {example} " in output
+        assert "create-stream" not in output
+
+
+def test_local_goes_on_when_nobody_reads_on(tmp_path: Path) -> None:
+    """As ``kcl local | head -1`` does; it ends by a signal, and without a complaint."""
+    rules = tmp_path / "faults.yaml"
+    rules.write_text("faults: [{kind: error, operation: DeleteStream}]\n")
+    with running("--port", "0", "--faults", str(rules)) as (process, line):
+        assert process.stdout is not None
+        process.stdout.close()
+        with urlopen(line.removeprefix("ready ").rstrip("\n") + "/health") as reply:
+            assert reply.status == 200
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

@@ -82,7 +82,24 @@ def test_script_of_every_field_is_read(tmp_path: Path) -> None:
         ("faults: [{kind: hang, probability: x}]", "rule 1: probability: expected a number from 0 to 1, found 'x'"),
         ("faults: [{kind: hang, probability: 2}]", "rule 1: probability: expected 0 to 1, found 2"),
         ("faults: [{kind: hang, times: 1.5}]", "rule 1: times: expected a whole number, found '1.5'"),
-        ("faults: [{kind: delay, delay_s: [1]}]", "rule 1: delay_s: expected a number of seconds, found a list"),
+        ("faults: [{kind: delay, delay_s: [1]}]", "rule 1: delay_s: expected a number of seconds, found ['1']"),
+        (
+            "faults: [{kind: hang, calls: [1, 2.5]}]",
+            "rule 1: calls: expected a list of the numbers of calls, such as [3, 4], found ['1', '2.5']",
+        ),
+        (
+            "faults: [{kind: hang, calls: []}]",
+            "rule 1: calls: expected a list of the numbers of calls, such as [3, 4], found []",
+        ),
+        (
+            "faults: [{kind: hang, calls: [1, 2, 3, 4, 5, x]}]",
+            "rule 1: calls: expected a list of the numbers of calls, such as [3, 4], found a list",
+        ),
+        (
+            "faults: [{kind: HANG}]",
+            "rule 1: kind: expected error, lost_reply, delay, hang, throttle, partial, stale, reset or truncated, "
+            "found 'HANG'; did you mean hang?",
+        ),
         ("faults: [{kind: delay, delay_s: .inf}]", "rule 1: delay_s: expected a number of seconds, found '.inf'"),
         ("faults: [{kind: [hang]}]", "rule 1: kind: expected error, "),
         (
