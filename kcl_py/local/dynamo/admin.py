@@ -19,6 +19,13 @@ MOST_INDEXES = 20
 """Source: quotas of DynamoDB's developer guide."""
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 _TABLES_PAGE = 100
+_NOT_THERE = {
+    "LocalSecondaryIndexes": "local secondary indexes",
+    "ReplicaUpdates": "replicas",
+    "ResourcePolicy": "resource policies",
+    "StreamSpecification": "streams",
+}
+"""What a table cannot have, by the parameter that asks for it."""
 
 
 class Admin:
@@ -34,8 +41,7 @@ class Admin:
                 "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may "
                 "contain only the characters a-z, A-Z, 0-9, '_', '-', and '.'"
             )
-        if request.get("LocalSecondaryIndexes"):
-            raise invalid("The local DynamoDB has no local secondary indexes")
+        _check_wishes(request)
         kinds = {one["AttributeName"]: one["AttributeType"] for one in request["AttributeDefinitions"]}
         indexes = request.get("GlobalSecondaryIndexes") or []
         _check_keys([request, *indexes], kinds)
@@ -101,6 +107,7 @@ class Admin:
 
     def update_table(self, request: Request) -> Answer:
         table = self._catalog.active(request["TableName"])
+        _check_wishes(request)
         kinds = table.kinds | {
             one["AttributeName"]: one["AttributeType"] for one in request.get("AttributeDefinitions") or []
         }
@@ -274,3 +281,11 @@ def _check_keys(owners: Sequence[Request], kinds: Mapping[str, str], *, all_used
             else f"Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(kinds)}], "
             f"keys used: [{', '.join(used)}]"
         )
+
+
+def _check_wishes(request: Request) -> None:
+    """Refuse what would be missed later; a stream that is to be off is."""
+    for name, what in _NOT_THERE.items():
+        wish = request.get(name)
+        if wish and wish != {"StreamEnabled": False}:
+            raise invalid(f"The local DynamoDB has no {what}")

@@ -248,3 +248,27 @@ def test_same_seed_gives_the_same_answers() -> None:
         return seen
 
     assert run() == run()
+
+
+@pytest.mark.parametrize(
+    ("operation", "wish", "what"),
+    [
+        ("CreateTable", {"StreamSpecification": {"StreamEnabled": True}}, "streams"),
+        ("UpdateTable", {"StreamSpecification": {"StreamEnabled": True}}, "streams"),
+        ("UpdateTable", {"ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]}, "replicas"),
+        ("CreateTable", {"LocalSecondaryIndexes": [OWNERS]}, "local secondary indexes"),
+        ("CreateTable", {"ResourcePolicy": "{}"}, "resource policies"),
+    ],
+)
+def test_table_that_shall_have_what_is_not_there_is_refused(operation: str, wish: dict[str, Any], what: str) -> None:
+    """When it is made and when it is changed: who was told yes would wait for it."""
+    tables = Tables()
+    made: dict[str, Any] = {
+        "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "TableName": "more",
+    }
+    with pytest.raises(ModelError, match=f"The local DynamoDB has no {what}"):
+        tables.call(operation, **(made if operation == "CreateTable" else {}), **wish)
+    assert tables.call("CreateTable", **made, StreamSpecification={"StreamEnabled": False})
