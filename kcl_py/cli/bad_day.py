@@ -30,6 +30,11 @@ class BadDay:
 
 
 def _told(tally: Tally) -> str:
-    where = " ".join(filter(None, (tally.fault.service, tally.fault.operation))) or "any operation"
-    calls = "no such call" if not tally.calls else f"{tally.happened} of {tally.calls} calls"
-    return f"{tally.fault.kind} in {where}: {calls}"
+    fault = tally.fault
+    where = " ".join(filter(None, (fault.service, fault.operation))) or "any operation"
+    if not tally.calls:
+        return f"{fault.kind} in {where}: no such call"
+    places = sorted(tally.where.items(), key=lambda place: (-place[1], place[0]))
+    named = ", ".join(f"{operation or 'another'} {times}" for operation, times in places)
+    detail = f" ({named})" if named and not fault.operation else ""
+    return f"{fault.kind} in {where}: {tally.happened} of {tally.calls} calls{detail}"

@@ -6,7 +6,7 @@ same order meet the same faults. Memory is bounded by the number of rules and of
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from kcl_py.local.faults.fault import Fault, Kind
@@ -20,6 +20,8 @@ class Tally:
     calls: int = 0
     """How many calls it is about."""
     happened: int = 0
+    where: Counter[str] = field(default_factory=Counter)
+    """How often of these in which operation."""
 
     def is_due(self, random: Random) -> bool:
         """Decide about the call that was just counted."""
@@ -71,6 +73,7 @@ class Faults:
         if drawn is None:
             return None
         drawn.happened += 1
+        drawn.where[operation] += 1
         self.happened[service, operation, drawn.fault.kind] += 1
         return drawn.fault
 

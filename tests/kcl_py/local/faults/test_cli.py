@@ -40,7 +40,7 @@ def test_local_with_faults_tells_at_the_end_how_often_each_rule_happened(tmp_pat
         "The bad day, seed 7:\n"
         "  rule 1: error in kinesis ListStreams: 1 of 2 calls\n"
         "  rule 2: hang in dynamodb: no such call\n"
-        "  rule 3: delay in any operation: 1 of 2 calls\n"
+        "  rule 3: delay in any operation: 1 of 2 calls (ListStreams 1)\n"
     )
 
 
