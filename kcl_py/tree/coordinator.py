@@ -76,7 +76,7 @@ class Coordinator(Actor):
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._is_ready = False
-        self._scan_due_at = self._list_due_at = float("-inf")
+        self._scan_due_at = self._list_due_at = self._listed_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
         self.state = "starting"
@@ -167,14 +167,15 @@ class Coordinator(Actor):
         rows = self._view.rows
         if rows is None:
             return  # which shards to list depends on whether there are rows
-        self._list_due_at = self.clock.monotonic() + AUDIT_S
+        self._listed_at = self.clock.monotonic()
+        self._list_due_at = self._listed_at + AUDIT_S
         start = self._worker.config.start
         is_first = start.kind is PositionKind.AT_TIMESTAMP and not rows
         self._ask("list", partial(self._reads.shards, start if is_first else None, frozenset(rows)))
 
     def _list_soon(self) -> None:
         """List the shards again, a heartbeat after the last listing at the earliest."""
-        self._list_due_at = min(self._list_due_at, self._list_due_at - AUDIT_S + self._leases.heartbeat_s)
+        self._list_due_at = min(self._list_due_at, self._listed_at + self._leases.heartbeat_s)
 
     async def _keep_pulse(self) -> None:
         period_s = self._leases.margin_s / 4
@@ -234,7 +235,10 @@ class Coordinator(Actor):
         self._make_rows()
 
     def _make_rows(self) -> None:
-        """Make the rows that discovery says are to be read; the listing is kept until they are made."""
+        """Make the rows that discovery says are to be read; the listing is kept until they are made.
+
+        Those that must not be made yet are looked for again soon: until then nothing else may call for a listing.
+        """
         listed, rows, start = self._listed, self._view.rows, self._worker.config.start
         if listed is None or rows is None or self._reads.is_asking("create"):
             return
@@ -242,7 +246,10 @@ class Coordinator(Actor):
         self._unread = unread(listing, rows, start)
         self._known_to_listing = listed.known
         now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
-        found = [new for new in discover(listing, rows, start) if self._view.may_make(new.shard.shard_id, now)]
+        wanted = discover(listing, rows, start)
+        found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
+        if len(found) < len(wanted):
+            self._list_soon()
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing))
