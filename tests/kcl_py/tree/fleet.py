@@ -263,6 +263,14 @@ class Fleet:
         check_parents_first(handovers, self.parents())
 
 
+async def running(fleet: Fleet, *, workers: int = 1, shards: int = 2) -> None:
+    """Start workers on busy shards and wait until all has been delivered once."""
+    fleet.put(20 * shards)
+    for number in range(workers):
+        fleet.start("ABCDEFGH"[number])
+    await fleet.delivered()
+
+
 def a_source(fleet: Fleet) -> KinesisSource:
     """Read the fleet's stream, without a wire between."""
     return KinesisSource(KinesisClient(fleet.model, fleet.clock), STREAM, clock=fleet.clock)

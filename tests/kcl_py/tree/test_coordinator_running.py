@@ -11,7 +11,7 @@ from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from kcl_py.tree.holding import FAILURES
 from kcl_py.tree.messages import CloseShard
-from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
+from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, running
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
 
@@ -20,14 +20,6 @@ HEARTBEAT_S = FAILOVER_S / 3
 
 def events(log: LogCapture, name: str) -> list[dict[str, object]]:
     return [dict(entry) for entry in log.entries if entry["event"] == name]
-
-
-async def running(fleet: Fleet, *, workers: int = 1, shards: int = 2) -> None:
-    """Start workers on busy shards and wait until all has been delivered once."""
-    fleet.put(20 * shards)
-    for number in range(workers):
-        fleet.start("ABCDEFGH"[number])
-    await fleet.delivered()
 
 
 # --- rows that go wrong ----------------------------------------------------------------------------------------------
@@ -58,69 +50,6 @@ async def test_row_of_a_running_shard_that_turns_malformed_costs_that_shard_alon
     fleet.put_data = kept
     await fleet.delivered()
     assert fleet.members["A"].error is None
-    await fleet.stopped()
-
-
-@simulated
-async def test_deleted_row_is_made_again_and_its_shard_read_on(log: LogCapture) -> None:
-    """The shard soon has an owner again, with a higher epoch, from its beginning, and a warning says so."""
-    fleet = Fleet(shards=2)
-    await running(fleet)
-    deleted = fleet.shards()[0]
-    del fleet.store.items[deleted]
-    deleted_at = fleet.loop.time()
-    fleet.put(40)
-    await fleet.delivered()
-    assert fleet.loop.time() < deleted_at + 2 * FAILOVER_S + 3 * HEARTBEAT_S
-    epochs = [call.epoch for call in fleet.diary.called("initialize", shard_id=deleted)]
-    assert epochs == sorted(set(epochs))
-    assert len(epochs) == 2
-    assert [entry["shard_id"] for entry in events(log, "kcl_py.lease.recreated")] == [deleted]
-    await fleet.stopped()
-    fleet.check()
-
-
-@simulated
-async def test_missing_row_has_the_shards_listed_no_more_than_once_a_heartbeat() -> None:
-    """However often the table is looked at meanwhile: others' news are no reason."""
-    fleet = Fleet(shards=2)
-    await running(fleet, workers=2)
-    deleted_at = fleet.loop.time()
-    del fleet.store.items[fleet.shards()[0]]
-    fleet.put(10)
-    await fleet.delivered()
-    for member in fleet.members.values():
-        listed_at = [call.at for call in member.wire.calls if call.operation == "list" and call.at > deleted_at]
-        assert all(after - before > 0.9 * HEARTBEAT_S for before, after in pairwise(listed_at)), listed_at
-    await fleet.stopped()
-
-
-@simulated
-async def test_row_that_a_newcomer_must_not_make_at_once_is_made_as_soon_as_it_may() -> None:
-    """No hole shows that the row is missing: the child of the merge covers its hash keys, and waits for it."""
-    fleet = Fleet(shards=2)
-    await running(fleet)
-    lower, upper = fleet.shards()
-    fleet.merge(lower, upper)
-    await fleet.until(lambda: len(fleet.rows()) == 3 and fleet.row(lower).has_ended and fleet.row(upper).has_ended)
-    fleet.members["A"].crash()
-    del fleet.store.items[upper]
-    fleet.put(10)
-    fleet.start("B")
-    await fleet.delivered(within_s=2 * FAILOVER_S + 3 * HEARTBEAT_S)
-    await fleet.stopped()
-
-
-@simulated
-async def test_row_deleted_between_decision_and_take_is_no_error() -> None:
-    """A row that vanishes while a Shard starts ends that Shard in order."""
-    fleet = Fleet(shards=1)
-    worker = fleet.start("A")
-    await fleet.until(lambda: worker.wire.of("take"), each_s=0.0005)
-    fleet.store.items.clear()
-    fleet.put(10)
-    await fleet.delivered()
-    assert worker.error is None
     await fleet.stopped()
 
 
