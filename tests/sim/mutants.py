@@ -184,12 +184,6 @@ MUTANTS = (
     ),
     # handoff
     Mutant(
-        "hand a shard over before it is drained",
-        "kcl_py/tree/agenda.py",
-        "        if last is not None or self.fault is not None:\n",
-        "        if last is not None or self.fault is not None or row.in_handoff:\n",
-    ),
-    Mutant(
         "release a shard before it is drained",
         "kcl_py/tree/agenda.py",
         "        last = self._last_said(now)\n",
