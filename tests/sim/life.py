@@ -75,7 +75,7 @@ class Life:
         try:
             async with stream:
                 self.stream = stream
-                self._history.note("up", w=self.name, owner=stream._worker.owner)
+                self._note_up(stream)
                 self.outcome = await stream.wait()
         except asyncio.CancelledError:
             self._history.note("cancelled", w=self.name)
@@ -86,6 +86,26 @@ class Life:
             self._history.note(
                 "stopped", w=self.name, let_go=self.outcome.has_let_go, unfinished=self.outcome.unfinished
             )
+
+    def _note_up(self, stream: Stream) -> None:
+        config = self._config
+        stores_within_s = None
+        if config.checkpoint.mode == "auto":
+            stores_within_s = config.leases.heartbeat_s + (config.checkpoint.interval_s or 0.0)
+        self._history.note(
+            "up",
+            w=self.name,
+            owner=stream._worker.owner,
+            stores_within_s=stores_within_s,
+            ahead_records=config.delivery.max_ahead.records,
+        )
+
+    def note_rest(self) -> None:
+        """Note what it still holds when everything has been read."""
+        if self.stream is not None and self.is_free:
+            accounts = self.stream._worker.budget._accounts
+            held_bytes = sum(account.held_bytes + account._aside_bytes for account in accounts)
+            self._history.note("rest", w=self.name, held_bytes=held_bytes)
 
     def note_memory(self) -> None:
         """Note what of its memory it uses, when that is more than ever."""
@@ -108,7 +128,7 @@ class Life:
 
     def cancel(self) -> None:
         """Cancel the task that holds the worker open, as Ctrl-C does."""
-        self._history.note("cancel", w=self.name)
+        self._history.note("cancel", w=self.name, grace_s=self._config.grace_s)
         self.stopping_until_s = self._loop.time() + self._config.grace_s
         self.task.cancel()
 

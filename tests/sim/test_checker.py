@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.sim.checker import LAWS, broken
-from tests.sim.checker.laws import END
+from tests.sim.checker.story import END
 
 Line = dict[str, Any]
 
@@ -36,8 +36,8 @@ def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str |
 
 START = [
     line(0.0, "life", seed=0, failover_s=3.0),
-    line(0.0, "up", w="a", owner="A"),
-    line(0.0, "up", w="b", owner="B"),
+    line(0.0, "up", w="a", owner="A", stores_within_s=1.0, ahead_records=1),
+    line(0.0, "up", w="b", owner="B", stores_within_s=None, ahead_records=1),
 ]
 FINISH = [line(90.0, "calm"), line(99.0, "left", tasks=[]), line(99.0, "shard", shard="s0", parents=[])]
 TAKEN = row(1.0, "TRIM_HORIZON")
@@ -61,9 +61,15 @@ BAD: dict[str, list[Line]] = {
     "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
     "only_the_owner_writes_a_checkpoint": [*READ, row(4.0, "100", w="b")],
     "an_end_is_final": [*READ, row(4.0, END, owner=None), row(5.0, END, w="b", owner="B", token="2")],
-    "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a"),
+    "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a", grace_s=3.0),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
     "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
+    "what_is_finished_is_soon_stored": [put(0), TAKEN, batch(91.0, 0), *done(92.0),
+        line(94.0, "rest", w="a", held_bytes=0)],
+    "a_stop_takes_no_longer_than_its_grace": [*READ, row(40.0, "100", owner=None),
+        line(41.0, "stop", w="a", grace_s=3.0), line(53.0, "stopped", w="a", let_go=True, unfinished=0)],
+    "reading_ahead_is_bounded": [put(0), put(1), TAKEN, line(1.5, "given", w="a", first=0, records=1),
+        line(1.7, "given", w="a", first=1, records=1), batch(2.0, 0, 1), *done(3.0)],
     "memory_is_bounded": [*READ, line(4.0, "held", w="a", used_bytes=30_000_000, budget_bytes=1_000_000)],
     "nobody_fails": [*READ, line(4.0, "failed", w="a", error="KeyError", text="x")],
     "nobody_spins": [*READ, line(95.0, "spins", text="too many steps")],
@@ -103,6 +109,18 @@ def test_a_batch_in_the_middle_of_a_pause_ends_with_it_or_counts(
     assert set(judged([*ASLEEP, *pause, *done(returned_s), *OTHER])) == (
         set() if is_good else {"ownerships_are_disjoint"}
     )
+
+
+def test_bytes_that_are_held_with_nothing_in_hand_are_too_many() -> None:
+    """All that was given is finished."""
+    given = [line(1.5, "given", w="a", first=0, records=1), line(95.0, "rest", w="a", held_bytes=3)]
+    assert set(judged([*READ, *given, row(4.0, "100")])) == {"memory_is_bounded"}
+
+
+def test_a_mark_of_redelivery_must_be_true() -> None:
+    """What is marked has been handed to that processor before."""
+    marked = batch(2.0, 0) | {"again": True}
+    assert set(judged([put(0), TAKEN, marked, *done(3.0)])) == {"a_processor_goes_on_where_it_is"}
 
 
 def test_an_ownership_answers_for_what_was_finished_in_it_alone() -> None:

@@ -97,6 +97,8 @@ class World:
         self._calm()
         await self._drained()
         await asyncio.sleep(QUIET_S)
+        for life in self.lives:
+            life.note_rest()
         await self._stopped()
         self._note_shards()
 
@@ -217,7 +219,7 @@ class World:
         return Config(app=APP, stream=STREAM, processor="tests:Noting", **options)
 
     def _noted(self, life: str, service: str) -> Callable[[str, Any], Any]:
-        """Answer as the service does, and note what the worker holds, and what becomes of rows of the lease table."""
+        """Answer as the service does, and note what the worker holds and gets, and what becomes of lease rows."""
         answer, rows = self._answers[service], self.rows
 
         def written(operation: str, params: Any) -> Any:
@@ -226,9 +228,12 @@ class World:
             return reply
 
         def read(operation: str, params: Any) -> Any:
+            reply = answer(operation, params)
             if operation == "GetRecords":
                 self._by_name[life].note_memory()
-            return answer(operation, params)
+                if records := reply["Records"]:
+                    self.history.note("given", w=life, first=int(records[0].data), records=len(records))
+            return reply
 
         return written if service == "dynamodb" else read
 

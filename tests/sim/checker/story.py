@@ -1,12 +1,17 @@
 """A history of one life, sorted by what the laws ask. Imports the standard library only; instants are seconds."""
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 NEVER = float("inf")
+END = "SHARD_END"
+_SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 
 
 @dataclass
@@ -26,9 +31,15 @@ class Batch:
     excused_s: float = -NEVER
     """Until then an end counts as that of the last pause: code in the middle of a batch cannot stop while it sleeps."""
 
-    @property
+    @cached_property
     def ownership(self) -> tuple[str, int]:
         return self.life, self.epoch
+
+    def __str__(self) -> str:
+        return (
+            f"{self.shard} batch of {self.life} (epoch {self.epoch}) at {self.began_s:.3f}, "
+            f"records {self.records[0]} to {self.records[-1]},"
+        )
 
     def end(self, at_s: float, *, excused_s: float = -NEVER) -> None:
         """It stands still from ``at_s`` on; if it returns until ``excused_s``, it did nothing meanwhile."""
@@ -43,6 +54,8 @@ class Story:
 
     lines: list[dict[str, Any]]
     batches: list[Batch] = field(default_factory=list)
+    called: dict[int, Batch] = field(default_factory=dict)
+    """The batch of each call by its id."""
     by_shard: dict[str, list[Batch]] = field(default_factory=lambda: defaultdict(list))
     truth: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Records of each shard in its order."""
@@ -50,6 +63,8 @@ class Story:
     """Their sequence numbers."""
     place: dict[int, int] = field(default_factory=dict)
     """The index of each record in its shard."""
+    shard_of: dict[int, str] = field(default_factory=dict)
+    """Of each record."""
     done_s: dict[int, float] = field(default_factory=dict)
     """When each record was first finished."""
     parents: dict[str, list[str]] = field(default_factory=dict)
@@ -57,11 +72,43 @@ class Story:
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
     deleted: set[str] = field(default_factory=set)
     """Shards whose rows an operator has deleted."""
-    frozen: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    """For each life, when its whole machine stood still, and until when its clock misled it."""
+    thawed_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """For each life, until when its whole machine stood still: its clock misleads it from then on."""
 
     def of(self, event: str) -> Iterator[dict[str, Any]]:
         return (line for line in self.lines if line["e"] == event)
+
+    @cached_property
+    def failover_s(self) -> float:
+        found: float = self.lines[0]["failover_s"]
+        return found
+
+    @cached_property
+    def calm_s(self) -> float:
+        """From when on nothing goes wrong any more."""
+        return next((line["t"] for line in self.of("calm")), NEVER)
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """Under which name each life takes shards."""
+        return {line["w"]: line["owner"] for line in self.of("up")}
+
+    def finished_s(self, shard: str) -> list[float]:
+        """Return when the first 0, 1, 2, ... records of a shard had all been finished once."""
+        records = self.truth.get(shard, ())
+        return list(accumulate((self.done_s.get(record, NEVER) for record in records), max, initial=0.0))
+
+    def covered(self, shard: str, checkpoint: str) -> int:
+        """Return how many records of a shard a checkpoint covers."""
+        if checkpoint == END:
+            return len(self.truth.get(shard, ()))
+        return 0 if checkpoint in _SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
+
+    def is_misled(self, batch: Batch) -> bool:
+        """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches late."""
+        took_s = self.took_s.get((batch.life, batch.shard, batch.epoch), NEVER)
+        thaws = (thawed_s for thawed_s in self.thawed_s.get(batch.life, ()) if took_s <= thawed_s)
+        return any(thawed_s <= batch.began_s <= thawed_s + self.failover_s for thawed_s in thaws)
 
 
 def read(lines: Iterable[bytes | str]) -> Story:
@@ -84,13 +131,12 @@ def _read_records(story: Story) -> None:
         records.sort()
         story.numbers[shard] = [number for number, _ in records]
         story.truth[shard] = [record for _, record in records]
+        story.shard_of |= {record: shard for _, record in records}
         story.place |= {record: index for index, (_, record) in enumerate(records)}
 
 
 def _read_batches(story: Story) -> None:
-    failover_s: float = story.lines[0]["failover_s"]
     open_: dict[int, Batch] = {}
-    asleep: dict[str, float] = {}
     for line in story.lines:
         now_s, life = line["t"], line.get("w", "")
         in_hand = [batch for batch in open_.values() if batch.life == life]
@@ -99,7 +145,7 @@ def _read_batches(story: Story) -> None:
                 batch = Batch(
                     life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
                 )
-                open_[line["id"]] = batch
+                open_[line["id"]] = story.called[line["id"]] = batch
                 story.batches.append(batch)
                 story.by_shard[batch.shard].append(batch)
             case "done":
@@ -110,16 +156,15 @@ def _read_batches(story: Story) -> None:
             case "returned":
                 open_.pop(line["id"]).end(now_s)
             case "crash" | "pause" | "freeze":
-                asleep[life] = now_s
                 for batch in in_hand:
                     batch.end(now_s, excused_s=NEVER)
             case "resume":
                 for batch in in_hand:
                     batch.excused_s = now_s
             case "thaw":
-                story.frozen[life].append((asleep.pop(life), now_s))
+                story.thawed_s[life].append(now_s)
                 for batch in in_hand:
-                    batch.excused_s = now_s + failover_s
+                    batch.excused_s = now_s + story.failover_s
 
 
 def _read_takes(story: Story) -> None:

@@ -1,0 +1,115 @@
+"""Laws of what workers may use, how long they may take, how they end and what they leave. Instants are seconds."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tests.sim.checker.story import Story
+
+MOST_TOLD = 5
+FAREWELL_S = 5.0
+"""How long the last hook may take. Source: docs/semantics.md."""
+CALM_STOP_S = 10.0
+"""For a stop when nothing goes wrong: a few ticks, and the batches in hand."""
+MOST_KILLS = 3
+"""So many of its actors a worker replaces within half a minute. Source: docs/architecture.md."""
+REPLY_BYTES = 10 * 1024 * 1024
+"""The most that GetRecords answers. Source: Kinesis API reference."""
+
+
+def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
+    """After the fleet was stopped in calm no row and no task is a worker's that ended in order, and all did."""
+    calm_s = story.calm_s
+    owners = story.owners
+    ended = {line["w"]: line for line in story.of("stopped")}
+    for line in story.of("hangs"):
+        yield f"{line['w']} did not stop"
+    for line in story.of("left"):
+        if line["tasks"]:
+            yield f"tasks are left: {line['tasks'][:MOST_TOLD]}"
+    for line in ended.values():
+        asked_s = max((stop["t"] for stop in story.of("stop") if stop["w"] == line["w"]), default=0.0)
+        if asked_s >= calm_s and not (line["let_go"] and not line["unfinished"]):
+            yield f"{line['w']} did not end cleanly: let go {line['let_go']}, unfinished {line['unfinished']}"
+    rows = {line["shard"]: line for line in story.of("row")}
+    clean = {owners[life] for life, line in ended.items() if line["let_go"] and line["t"] >= calm_s}
+    for shard, row in rows.items():
+        if {row["owner"], row["asked"]} & clean:
+            yield f"{shard} still names {row['owner']} or {row['asked']}, who has stopped"
+
+
+def a_stop_takes_no_longer_than_its_grace(story: Story) -> Iterator[str]:
+    """And what is left to do then: a farewell to processors, and a last word to a table that may not answer."""
+    asked: dict[str, tuple[float, float]] = {}
+    for line in story.lines:
+        if line["e"] in ("stop", "cancel"):
+            asked[line["w"]] = line["t"], line["t"] + line["grace_s"] + FAREWELL_S + story.failover_s
+        elif line["e"] in ("stopped", "cancelled"):
+            asked_s, until_s = asked[line["w"]]
+            if asked_s >= story.calm_s:
+                until_s = asked_s + CALM_STOP_S
+            if line["t"] > until_s:
+                yield f"{line['w']} was to stop at {asked_s:.3f}, and did so at {line['t']:.3f}"
+
+
+def reading_ahead_is_bounded(story: Story) -> Iterator[str]:
+    """Nothing is asked for while as many records of the shard as allowed are read and not finished."""
+    limits = {line["w"]: line["ahead_records"] for line in story.of("up")}
+    for line, in_hand in _in_hand(story):
+        if line["e"] == "given" and in_hand >= limits[line["w"]]:
+            yield f"{line['w']} asked for more at {line['t']:.3f} with {in_hand} records of a shard in hand"
+
+
+def memory_is_bounded(story: Story) -> Iterator[str]:
+    """What a worker holds of payloads, and may receive, stays within its budget and one reply; nothing is kept."""
+    for line in story.of("held"):
+        if line["used_bytes"] > line["budget_bytes"] + REPLY_BYTES:
+            yield f"{line['w']} used {line['used_bytes']} bytes of {line['budget_bytes']} at {line['t']:.3f}"
+    for line, in_hand in _in_hand(story):
+        if line["e"] == "rest" and line["held_bytes"] and not in_hand:
+            yield f"{line['w']} holds {line['held_bytes']} bytes at {line['t']:.3f}, and has finished all"
+
+
+def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield what workers are given, and their rests, with how many records they had then: of that shard, or of all."""
+    reached: dict[str, dict[str, int]] = defaultdict(dict)
+    finished: dict[str, dict[str, int]] = defaultdict(dict)
+    for line in story.lines:
+        life = line.get("w", "")
+        match line["e"]:
+            case "row" if story.took_s.get((life, line["shard"], line["counter"])) == line["t"]:
+                reached.pop(line["shard"], None)
+                finished.pop(line["shard"], None)
+            case "given":
+                shard, begins = story.shard_of[line["first"]], story.place[line["first"]]
+                yield line, begins - finished[shard].setdefault(life, begins)
+                reached[shard][life] = begins + line["records"]
+            case "returned" if line["done"]:
+                last = story.called[line["id"]].records[-1]
+                finished[story.shard_of[last]][life] = story.place[last] + 1
+            case "rest":
+                yield line, sum(reached[shard].get(life, 0) > place.get(life, 0) for shard, place in finished.items())
+
+
+def nobody_fails(story: Story) -> Iterator[str]:
+    """A worker ends by itself only if AWS cannot be reached at its start, or its actors were killed again and again."""
+    killed = Counter(line["w"] for line in story.of("kill"))
+    up = {line["w"] for line in story.of("up")}
+    for line in story.of("failed"):
+        is_unreached = line["w"] not in up and line["error"] in ("EndpointError", "AwsSetupError")
+        if not is_unreached and killed[line["w"]] <= MOST_KILLS:
+            yield f"{line['w']} failed at {line['t']:.3f}: {line['error']}: {line['text']}"
+
+
+def nobody_spins(story: Story) -> Iterator[str]:
+    """Nothing keeps the processor busy without end, and nothing waits for what cannot come."""
+    for line in story.of("spins"):
+        yield str(line["text"])
+
+
+def all_is_read_in_the_end(story: Story) -> Iterator[str]:
+    """Once faults cease the lag goes to nothing within its bound."""
+    for line in story.of("stuck"):
+        yield f"{line['left']} records are unread at {line['t']:.3f}, long after the faults ceased"
+    if not any(line["e"] in ("left", "spins") for line in story.lines):
+        yield "the life did not come to its end"

@@ -1,0 +1,116 @@
+"""Laws of what processors are handed and finish, seen beside what was put. Instants are seconds."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.sim.checker.story import NEVER, Batch, Story
+
+MOST_TOLD = 5
+
+
+def every_record_is_finished(story: Story) -> Iterator[str]:
+    """No loss: also not of what was put while everything went wrong."""
+    put = [line["n"] for line in story.of("put")]
+    lost = [record for record in put if record not in story.done_s]
+    if lost:
+        yield f"{len(lost)} of {len(put)} records were never finished, the first of them {lost[:MOST_TOLD]}"
+
+
+def nothing_is_passed_over(story: Story) -> Iterator[str]:
+    """Batches are runs of the shard's order, and none begins while a record before it is unfinished."""
+    for shard, batches in story.by_shard.items():
+        truth = story.truth[shard]
+        finished_s = story.finished_s(shard)
+        for batch in batches:
+            first = story.place[batch.records[0]]
+            if batch.records != truth[first : first + len(batch.records)]:
+                yield f"{batch} is no run of its shard's records"
+            elif finished_s[first] > batch.began_s:
+                yield f"{batch} begins at record {first} of the shard, and one before it is unfinished"
+
+
+def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
+    """Within one processor each batch follows the one before, which has ended, or comes again, and is marked then."""
+    reached: dict[tuple[str, int], Batch] = {}
+    for batch in story.batches:
+        before = reached.get((batch.life, batch.processor))
+        reached[batch.life, batch.processor] = batch
+        if before is not None and before.ended_s > batch.began_s:
+            yield f"{batch} begins before {before} has ended"
+        elif batch.again:
+            if before is None or not set(batch.records) <= set(before.records):
+                yield f"{batch} is marked as one that comes again, and does not"
+        elif before is not None:
+            expected = story.place[before.records[-1]] + 1
+            if before.done_s == NEVER:
+                yield f"{batch} follows {before}, which was not finished, and is not marked"
+            elif story.place[batch.records[0]] != expected:
+                yield f"{batch} begins at {story.place[batch.records[0]]}, expected {expected}"
+
+
+def keys_keep_their_order(story: Story) -> Iterator[str]:
+    """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
+    first: dict[int, Batch] = {}
+    for batch in story.batches:
+        for record in batch.records:
+            first.setdefault(record, batch)
+    last: dict[str, int] = {}
+    for line in story.of("put"):
+        key, record = line["key"], line["n"]
+        before, handed = last.get(key), first.get(record)
+        last[key] = record
+        if before is None or handed is None or before in handed.records:  # within one batch it is another law's
+            continue
+        if story.done_s.get(before, NEVER) > handed.began_s:
+            yield f"record {record} of key {key} was handed over before {before} was finished"
+
+
+def who_hands_over_has_taken(story: Story) -> Iterator[str]:
+    """A batch is handed over under an epoch with which that very worker has taken the shard before."""
+    for batch in story.batches:
+        if story.took_s.get((batch.life, batch.shard, batch.epoch), NEVER) > batch.began_s:
+            yield f"{batch} was handed over by a worker that had not taken the shard"
+
+
+def ownerships_are_disjoint(story: Story) -> Iterator[str]:
+    """From first hand-over to last end; but for a machine that stood still with its clock, until it asks the table."""
+    for shard, batches in story.by_shard.items():
+        spans: dict[tuple[str, int], tuple[float, float]] = {}
+        for batch in batches:
+            if story.is_misled(batch):
+                continue
+            whose = (batch.life, batch.processor)
+            began_s, ended_s = spans.get(whose, (batch.began_s, 0.0))
+            spans[whose] = (began_s, max(ended_s, batch.ended_s))
+        ordered = sorted(spans.items(), key=lambda each: each[1])
+        for (one, before), (other, after) in pairwise(ordered):
+            if before[1] > after[0]:
+                yield f"{shard}: {one} until {before[1]:.3f} and {other} from {after[0]:.3f}"
+
+
+def epochs_grow(story: Story) -> Iterator[str]:
+    """Each ownership of a shard has a greater epoch than all before it, unless its row was deleted."""
+    for shard, batches in story.by_shard.items():
+        if shard in story.deleted:
+            continue
+        highest: Batch | None = None
+        for batch in batches:
+            is_later = highest is None or batch.ownership == highest.ownership or batch.epoch > highest.epoch
+            if highest is not None and not is_later and not story.is_misled(batch):
+                yield f"{shard}: {batch} is no later than epoch {highest.epoch} of {highest.life}"
+            if highest is None or batch.epoch > highest.epoch:
+                highest = batch
+
+
+def parents_come_first(story: Story) -> Iterator[str]:
+    """No record of a child is handed over before the last hand-over of its parents has ended.
+
+    A parent whose row was deleted is read again, whatever its children do.
+    """
+    for shard, batches in story.by_shard.items():
+        parents = [parent for parent in story.parents.get(shard, ()) if parent not in story.deleted]
+        ended = [each for parent in parents for each in story.by_shard.get(parent, ())]
+        ended = [each for each in ended if not story.is_misled(each)]
+        last = max(ended, key=lambda batch: batch.ended_s, default=None)
+        if last is not None and last.ended_s > batches[0].began_s:
+            yield f"{batches[0]} began before its parent's {last} ended at {last.ended_s:.3f}"

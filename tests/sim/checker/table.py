@@ -1,0 +1,116 @@
+"""Laws of what the lease table holds, and of who writes it. Instants are seconds."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tests.sim.checker.story import END, NEVER, Story
+
+SLACK_S = 0.5
+"""For requests on their way, and for turns of an event loop."""
+
+
+def checkpoints_are_true(story: Story) -> Iterator[str]:
+    """A checkpoint never goes back, and never passes a record that was not finished when it was stored."""
+    finished_s = {shard: story.finished_s(shard) for shard in story.truth}
+    stored: dict[str, int] = {}
+    ever: dict[str, int] = defaultdict(int)
+    for line in story.lines:
+        if line["e"] == "deleted":
+            stored.pop(line["shard"], None)
+        elif line["e"] == "row":
+            shard, text = line["shard"], line["checkpoint"]
+            covered = story.covered(shard, text)
+            if covered < stored.get(shard, 0):
+                yield f"{shard}: {line['w']} moved the checkpoint back to {covered} at {line['t']:.3f}"
+            if covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]:
+                yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f} beyond an unfinished record"
+            stored[shard] = max(covered, stored.get(shard, 0))
+            ever[shard] = max(covered, ever[shard])
+        elif line["e"] == "saved" and story.place[line["n"]] >= ever[line["shard"]]:
+            yield f"{line['shard']}: {line['w']} was told at {line['t']:.3f} that record {line['n']} is stored"
+
+
+def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
+    """Who moves a checkpoint owned the row before, under the token that the row has; taking it moves nothing."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in story.lines:
+        if line["e"] == "deleted":
+            rows.pop(line["shard"], None)
+        elif line["e"] == "row":
+            before = rows.get(line["shard"])
+            rows[line["shard"]] = line
+            if before is None or before["checkpoint"] == line["checkpoint"]:
+                continue
+            if before["token"] != line["token"] and line["checkpoint"] != END:
+                yield f"{line['shard']}: a take by {line['w']} moved the checkpoint at {line['t']:.3f}"
+            elif story.owners.get(line["w"]) != (before["asked"] or before["owner"]):
+                yield f"{line['shard']}: {line['w']} moved the checkpoint of {before['owner']} at {line['t']:.3f}"
+
+
+def an_end_is_final(story: Story) -> Iterator[str]:
+    """A shard that was read to its end stays so, its children have rows, and nobody takes it again."""
+    rows: dict[str, dict[str, Any]] = {}
+    ever: set[str] = set()
+    children: dict[str, list[str]] = defaultdict(list)
+    for shard, parents in story.parents.items():
+        for parent in parents:
+            children[parent].append(shard)
+    for line in story.lines:
+        if line["e"] == "deleted":
+            rows.pop(line["shard"], None)
+        elif line["e"] == "row":
+            shard, before = line["shard"], rows.get(line["shard"])
+            rows[shard] = line
+            ever.add(shard)
+            had_ended = before is not None and before["checkpoint"] == END
+            if had_ended and line["checkpoint"] != END:
+                yield f"{shard}: {line['w']} undid its end at {line['t']:.3f}"
+            if line["checkpoint"] == END and not had_ended:
+                missing = [child for child in children[shard] if child not in ever]
+                if missing:
+                    yield f"{shard} ended at {line['t']:.3f}, and its children {missing} have no rows"
+            if had_ended and before is not None and line["owner"] and line["owner"] != before["owner"]:
+                yield f"{shard}: {line['w']} took it at {line['t']:.3f}, after its end"
+
+
+def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
+    """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership."""
+    finished: dict[tuple[str, str, float], int] = defaultdict(int)
+    for batch in story.batches:
+        if batch.done_s < NEVER:
+            ownership = batch.life, batch.shard, batch.epoch
+            finished[ownership] = max(story.place[batch.records[-1]] + 1, finished[ownership])
+    epochs: dict[str, int] = {}
+    held: dict[str, dict[str, Any]] = {}
+    for line in story.of("row"):
+        before, shard, life = held.get(line["shard"]), line["shard"], line["w"]
+        held[shard] = line
+        if before is None or before["token"] != line["token"]:
+            epochs[shard] = line["counter"]
+        lets_go = (
+            before is not None
+            and before["holder"] == story.owners.get(life)
+            and line["holder"] != story.owners.get(life)
+        )
+        is_short = story.covered(shard, line["checkpoint"]) < finished[life, shard, epochs[shard]]
+        if lets_go and line["t"] >= story.calm_s and is_short:
+            yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
+
+
+def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
+    """In calm, with a heartbeat: so a crash would repeat little. Where the processor alone decides, nobody knows."""
+    rest_s = next((line["t"] for line in story.of("rest")), -NEVER)
+    resting = {line["w"] for line in story.of("rest")}
+    within_s = {line["w"]: line["stores_within_s"] for line in story.of("up") if line["w"] in resting}
+    rows = {line["shard"]: line for line in story.of("row") if line["t"] <= rest_s}
+    for batch in story.batches:
+        if batch.done_s < story.calm_s or within_s.get(batch.life) is None:
+            continue
+        is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
+        if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:
+            yield f"{batch} is finished, and not stored by {rest_s:.3f}"
+
+
+def _brief(checkpoint: str) -> str:
+    return checkpoint if len(checkpoint) < 20 else f"..{checkpoint[-8:]}"
