@@ -119,6 +119,7 @@ class SimLoop(asyncio.BaseEventLoop):
         for place, (when, number, timer) in enumerate(self._timers):
             if timer._context.get(WORKER) == worker:  # type: ignore[attr-defined]
                 self._timers[place] = (when + by_s, number, timer)
+                timer._when = when + by_s  # type: ignore[attr-defined]  # asked for if it rings in the next such while
         heapq.heapify(self._timers)
 
     def is_dead(self, worker: str) -> bool:
@@ -128,6 +129,16 @@ class SimLoop(asyncio.BaseEventLoop):
         """Return the tasks that have not ended, but for those of crashed workers and of the caller."""
         current = asyncio.current_task(self)
         return [t for t in self.tasks if not t.done() and t is not current and t.worker not in self._dead]
+
+    def unheard(self) -> list[str]:
+        """Name the errors of tasks that nobody has asked for, and never will; those of crashed workers do not count."""
+        found = []
+        for task in self.tasks:
+            if task.done() and task._log_traceback:
+                task._log_traceback = False  # else the collector tells of it, some time
+                if task.worker not in self._dead:
+                    found.append(f"{task.worker}: {task.place}: {task.exception()!r}")
+        return found
 
     # --- what BaseEventLoop has, without its checks, and with timers that C can compare --------------------------
 

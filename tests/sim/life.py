@@ -49,8 +49,7 @@ class Life:
         self._processor, self._ids = processor, Ids(draw)
         self.stream: Stream | None = None
         self.outcome: Outcome | None = None
-        self.stopping_until_s: float | None = None
-        self.is_crashed = self.is_paused = False
+        self.is_crashed = self.is_paused = self.is_stopping = False
         self._most_bytes = 0
         self._context = copy_context()
         self._context.run(WORKER.set, name)
@@ -63,7 +62,7 @@ class Life:
     @property
     def is_free(self) -> bool:
         """Whether something can still be done to it."""
-        return self.stream is not None and not self.is_over and not self.is_paused and self.stopping_until_s is None
+        return self.stream is not None and not self.is_over and not self.is_paused and not self.is_stopping
 
     async def _live(self) -> None:
         config, clock, clients = self._config, self.clock, self._clients
@@ -129,13 +128,13 @@ class Life:
     def cancel(self) -> None:
         """Cancel the task that holds the worker open, as Ctrl-C does."""
         self._history.note("cancel", w=self.name, grace_s=self._config.grace_s)
-        self.stopping_until_s = self._loop.time() + self._config.grace_s
+        self.is_stopping = True
         self.task.cancel()
 
     def stop(self, grace_s: float) -> None:
         assert self.stream is not None
         self._history.note("stop", w=self.name, grace_s=grace_s)
-        self.stopping_until_s = self._loop.time() + grace_s
+        self.is_stopping = True
         self._context.run(self.stream.stop, grace_s)
 
     def kill(self, share: float) -> None:

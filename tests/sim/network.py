@@ -54,7 +54,6 @@ class Link:
         self._sent: dict[int, asyncio.TimerHandle] = {}
         self._number = 0
         self.is_cut = False
-        self.calls = 0
 
     def __getattr__(self, method: str) -> Any:
         operation = OPERATIONS.get(method)
@@ -72,7 +71,6 @@ class Link:
                 self._sent.pop(number).cancel()
 
     async def _call(self, operation: str, **params: Any) -> Any:
-        self.calls += 1
         reply: asyncio.Future[Any] = self._loop.create_future()
         if not self.is_cut:
             self._number += 1

@@ -94,6 +94,7 @@ class _Life:
         try:
             await self._world.live()
         finally:
+            self.errors += [f"nobody heard of an error: {unheard}" for unheard in loop.unheard()]
             self.virtual_s, self.steps = loop.time(), loop.steps
 
     def counts(self) -> Counter[str]:

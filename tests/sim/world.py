@@ -110,7 +110,7 @@ class World:
     def _revive(self) -> None:
         """Start again what has failed by itself."""
         for slot, life in sorted(self._slots.items()):
-            if life.task.done() and not life.is_crashed and life.stopping_until_s is None and life.outcome is None:
+            if life.task.done() and not life.is_crashed and not life.is_stopping:
                 self._start(slot, "same")
 
     def _calm(self) -> None:
@@ -130,7 +130,7 @@ class World:
         ends_at_s = self._loop.time() + patience_s(self.plan)
         while (self._unread or any(life.is_paused for life in self.lives)) and self._loop.time() < ends_at_s:
             self._revive()
-            if not any(not life.is_over and life.stopping_until_s is None for life in self.lives):
+            if not any(not life.is_over and not life.is_stopping for life in self.lives):
                 self._start(0, "new")
             await asyncio.sleep(0.5)
         self.history.note("drained" if not self._unread else "stuck", left=self._unread)
