@@ -123,6 +123,13 @@ def test_a_mark_of_redelivery_must_be_true() -> None:
     assert set(judged([put(0), TAKEN, marked, *done(3.0)])) == {"a_processor_goes_on_where_it_is"}
 
 
+def test_a_row_that_was_deleted_names_nobody() -> None:
+    """Its holder stopped before it could be made anew."""
+    end = [line(94.0, "deleted", shard="s0", w=""), line(98.0, "stop", w="a", grace_s=3.0),
+        line(98.5, "stopped", w="a", let_go=True, unfinished=0)]  # fmt: skip
+    assert list(judged([*READ, *end])) == []
+
+
 def test_an_ownership_answers_for_what_was_finished_in_it_alone() -> None:
     """A worker that lost a shard and took it again stores at its stop what it has finished since: here nothing."""
     again = [row(94.0, "TRIM_HORIZON", token="2"), row(95.0, "TRIM_HORIZON", owner=None, token="2")]

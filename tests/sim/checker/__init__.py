@@ -6,8 +6,8 @@ python -m tests.sim.checker HISTORY.jsonl
 from collections.abc import Iterable
 from itertools import islice
 
-from tests.sim.checker.laws import LAWS, MOST_TOLD
-from tests.sim.checker.story import read
+from tests.sim.checker.laws import LAWS
+from tests.sim.checker.story import MOST_TOLD, read
 
 __all__ = ["LAWS", "broken"]
 

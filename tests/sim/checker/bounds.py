@@ -4,9 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tests.sim.checker.story import Story
+from tests.sim.checker.story import MOST_TOLD, Story
 
-MOST_TOLD = 5
 FAREWELL_S = 5.0
 """How long the last hook may take. Source: docs/semantics.md."""
 CALM_STOP_S = 10.0
@@ -31,9 +30,8 @@ def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
         asked_s = max((stop["t"] for stop in story.of("stop") if stop["w"] == line["w"]), default=0.0)
         if asked_s >= calm_s and not (line["let_go"] and not line["unfinished"]):
             yield f"{line['w']} did not end cleanly: let go {line['let_go']}, unfinished {line['unfinished']}"
-    rows = {line["shard"]: line for line in story.of("row")}
     clean = {owners[life] for life, line in ended.items() if line["let_go"] and line["t"] >= calm_s}
-    for shard, row in rows.items():
+    for shard, row in story.rows().items():
         if {row["owner"], row["asked"]} & clean:
             yield f"{shard} still names {row['owner']} or {row['asked']}, who has stopped"
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.sim.checker.story import NEVER, Batch, Story
-
-MOST_TOLD = 5
+from tests.sim.checker.story import MOST_TOLD, NEVER, Batch, Story
 
 
 def every_record_is_finished(story: Story) -> Iterator[str]:

@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterator
 from tests.sim.checker import bounds, deliveries, table
 from tests.sim.checker.story import Story
 
-MOST_TOLD = 5
-"""Of what broke one law."""
-
 LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     deliveries.every_record_is_finished,
     deliveries.nothing_is_passed_over,

@@ -11,6 +11,8 @@ from typing import Any
 
 NEVER = float("inf")
 END = "SHARD_END"
+MOST_TOLD = 5
+"""Of what broke one law."""
 _SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 
 
@@ -92,6 +94,18 @@ class Story:
     def owners(self) -> dict[str, str]:
         """Under which name each life takes shards."""
         return {line["w"]: line["owner"] for line in self.of("up")}
+
+    def rows(self, at_s: float = NEVER) -> dict[str, dict[str, Any]]:
+        """Return the lease table as it is then."""
+        found: dict[str, dict[str, Any]] = {}
+        for line in self.lines:
+            if line["t"] > at_s:
+                break
+            if line["e"] == "row":
+                found[line["shard"]] = line
+            elif line["e"] == "deleted":
+                found.pop(line["shard"], None)
+        return found
 
     def finished_s(self, shard: str) -> list[float]:
         """Return when the first 0, 1, 2, ... records of a shard had all been finished once."""

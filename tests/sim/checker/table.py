@@ -103,9 +103,9 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
     rest_s = next((line["t"] for line in story.of("rest")), -NEVER)
     resting = {line["w"] for line in story.of("rest")}
     within_s = {line["w"]: line["stores_within_s"] for line in story.of("up") if line["w"] in resting}
-    rows = {line["shard"]: line for line in story.of("row") if line["t"] <= rest_s}
+    rows = story.rows(rest_s)
     for batch in story.batches:
-        if batch.done_s < story.calm_s or within_s.get(batch.life) is None:
+        if batch.done_s < story.calm_s or within_s.get(batch.life) is None or batch.shard not in rows:
             continue
         is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
         if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:
