@@ -7,13 +7,15 @@ from itertools import count
 from kcl_py import RecordProcessor
 from kcl_py.errors import CheckpointFailedError, LeaseLostError
 from kcl_py.processor import Checkpointer, OwnedShard
-from kcl_py.records import RecordBatch
+from kcl_py.records import Record, RecordBatch
 from tests.sim.history import History
 from tests.sim.plan import Work
 
 WORK_S = 0.03
 """The longest that a batch takes a processor in good health."""
 SLOW_S = 4.0
+LONG_S, LONG_CHANCE = 60.0, 0.1
+"""Of what is slow, some takes longer than handoffs, stops and leases may; it ends when the faults do."""
 
 
 class Storm:
@@ -55,6 +57,8 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
                 again=batch.redelivery is not None,
             )
             try:
+                if len(records) > 1 and happens(work.saves):
+                    await self._save_part(checkpointer, batch, number)
                 await self._work()
                 is_done = True
                 storm.finished.update(records)
@@ -78,20 +82,38 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
             await checkpointer.checkpoint()
 
         async def _work(self) -> None:
-            await asyncio.sleep(draw.uniform(0, SLOW_S if happens(work.slow) else WORK_S))
+            left_s = draw.uniform(0, WORK_S)
+            if happens(work.slow):
+                left_s = draw.uniform(0, LONG_S if happens(LONG_CHANCE) else SLOW_S)
+            while left_s > SLOW_S and storm.is_on:
+                left_s -= SLOW_S
+                await asyncio.sleep(SLOW_S)
+            await asyncio.sleep(min(left_s, SLOW_S))
             if happens(work.fails):
                 raise ValueError("the plan says so")
 
         async def _save(self, checkpointer: Checkpointer, batch: RecordBatch) -> None:
             at = draw.choice((None, batch, batch.records[-1], batch.records[0]))
+            last = at.records[-1] if isinstance(at, RecordBatch) else at
+            await self._checkpoint(checkpointer, batch, at, last)
+
+        async def _save_part(self, checkpointer: Checkpointer, batch: RecordBatch, number: int) -> None:
+            """Finish some of the records, and say so, before the others."""
+            count = draw.randrange(1, len(batch.records))
+            storm.finished.update(int(record.data) for record in batch.records[:count])
+            history.note("part", w=life, id=number, count=count)
+            await self._checkpoint(checkpointer, batch, batch.records[count - 1], batch.records[count - 1])
+
+        async def _checkpoint(
+            self, checkpointer: Checkpointer, batch: RecordBatch, at: Record | RecordBatch | None, last: Record | None
+        ) -> None:
             try:
                 await checkpointer.checkpoint(at)
             except (LeaseLostError, CheckpointFailedError):
                 if draw.random() < 0.5:
                     raise
             else:
-                if at is not None:
-                    last = at.records[-1] if isinstance(at, RecordBatch) else at
+                if last is not None:
                     history.note("saved", w=life, shard=batch.shard_id, n=int(last.data))
 
         def _note(self, hook: str) -> None:

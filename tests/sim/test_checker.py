@@ -130,6 +130,19 @@ def test_a_row_that_was_deleted_names_nobody() -> None:
     assert list(judged([*READ, *end])) == []
 
 
+def test_who_is_cancelled_in_calm_lets_go_too() -> None:
+    """Ctrl-C stops a worker in order."""
+    end = [line(98.0, "cancel", w="a", grace_s=20.0), line(98.5, "cancelled", w="a")]
+    assert set(judged([*READ, *end])) == {"what_stops_leaves_nothing"}
+
+
+def test_a_part_of_a_batch_is_finished_before_the_rest() -> None:
+    """A processor that says so may have it stored, and not more."""
+    parts = [put(0), put(1), TAKEN, batch(2.0, 0, 1), line(2.5, "part", w="a", id=0, count=1)]
+    assert list(judged([*parts, row(2.6, "100"), *done(3.0)])) == []
+    assert set(judged([*parts, row(2.6, "101"), *done(3.0)])) == {"checkpoints_are_true"}
+
+
 def test_an_ownership_answers_for_what_was_finished_in_it_alone() -> None:
     """A worker that lost a shard and took it again stores at its stop what it has finished since: here nothing."""
     again = [row(94.0, "TRIM_HORIZON", token="2"), row(95.0, "TRIM_HORIZON", owner=None, token="2")]

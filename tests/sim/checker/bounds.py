@@ -18,21 +18,20 @@ REPLY_BYTES = 10 * 1024 * 1024
 
 def what_stops_leaves_nothing(story: Story) -> Iterator[str]:
     """After the fleet was stopped in calm no row and no task is a worker's that ended in order, and all did."""
-    calm_s = story.calm_s
-    owners = story.owners
-    ended = {line["w"]: line for line in story.of("stopped")}
     for line in story.of("hangs"):
         yield f"{line['w']} did not stop"
     for line in story.of("left"):
         if line["tasks"]:
             yield f"tasks are left: {line['tasks'][:MOST_TOLD]}"
-    for line in ended.values():
-        asked_s = max((stop["t"] for stop in story.of("stop") if stop["w"] == line["w"]), default=0.0)
-        if asked_s >= calm_s and not (line["let_go"] and not line["unfinished"]):
+    asked_s = {line["w"]: line["t"] for line in story.lines if line["e"] in ("stop", "cancel")}
+    gone = {story.owners[line["w"]] for line in story.of("cancelled") if asked_s[line["w"]] >= story.calm_s}
+    for line in story.of("stopped"):
+        if asked_s[line["w"]] >= story.calm_s and not (line["let_go"] and not line["unfinished"]):
             yield f"{line['w']} did not end cleanly: let go {line['let_go']}, unfinished {line['unfinished']}"
-    clean = {owners[life] for life, line in ended.items() if line["let_go"] and line["t"] >= calm_s}
+        if line["t"] >= story.calm_s and line["let_go"]:
+            gone.add(story.owners[line["w"]])
     for shard, row in story.rows().items():
-        if {row["owner"], row["asked"]} & clean:
+        if {row["owner"], row["asked"]} & gone:
             yield f"{shard} still names {row['owner']} or {row['asked']}, who has stopped"
 
 
@@ -40,7 +39,10 @@ def a_stop_takes_no_longer_than_its_grace(story: Story) -> Iterator[str]:
     """And what is left to do then: a farewell to processors, and a last word to a table that may not answer."""
     asked: dict[str, tuple[float, float]] = {}
     for line in story.lines:
-        if line["e"] in ("stop", "cancel"):
+        if line["e"] in ("resume", "thaw") and line["w"] in asked:
+            asked_s, until_s = asked[line["w"]]
+            asked[line["w"]] = asked_s, max(until_s, line["t"]) + FAREWELL_S + story.failover_s
+        elif line["e"] in ("stop", "cancel"):
             asked[line["w"]] = line["t"], line["t"] + line["grace_s"] + FAREWELL_S + story.failover_s
         elif line["e"] in ("stopped", "cancelled"):
             asked_s, until_s = asked[line["w"]]

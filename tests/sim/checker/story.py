@@ -162,11 +162,12 @@ def _read_batches(story: Story) -> None:
                 open_[line["id"]] = story.called[line["id"]] = batch
                 story.batches.append(batch)
                 story.by_shard[batch.shard].append(batch)
+            case "part":
+                _finish(story, open_[line["id"]].records[: line["count"]], now_s)
             case "done":
                 batch = open_[line["id"]]
                 batch.done_s = now_s
-                for record in batch.records:
-                    story.done_s.setdefault(record, now_s)
+                _finish(story, batch.records, now_s)
             case "returned":
                 open_.pop(line["id"]).end(now_s)
             case "crash" | "pause" | "freeze":
@@ -179,6 +180,11 @@ def _read_batches(story: Story) -> None:
                 story.thawed_s[life].append(now_s)
                 for batch in in_hand:
                     batch.excused_s = now_s + story.failover_s
+
+
+def _finish(story: Story, records: list[int], now_s: float) -> None:
+    for record in records:
+        story.done_s.setdefault(record, now_s)
 
 
 def _read_takes(story: Story) -> None:
