@@ -48,6 +48,9 @@ MUST_HAPPEN = {
     "actors killed": "kill",
     "rows deleted": "row deleted",
     "failing batches": "kcl_py.batch.failed",
+    "hooks cut off": "kcl_py.processor.cut_off",
+    "parts stored": "part",
+    "reads ahead dropped": "kcl_py.fetch.ahead_dropped",
     "expired iterators": "kcl_py.fetch.iterator_expired",
     "ended shards": "kcl_py.lease.completed",
 }

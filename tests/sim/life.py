@@ -64,6 +64,18 @@ class Life:
         """Whether something can still be done to it."""
         return self.stream is not None and not self.is_over and not self.is_paused and not self.is_stopping
 
+    def can(self, kind: str) -> bool:
+        """Whether such a thing can happen to it now: most can also while it starts or stops."""
+        match kind:
+            case "crash" | "cut" | "jump":
+                return not self.is_over
+            case "pause" | "freeze":
+                return not self.is_over and not self.is_paused
+            case "kill":
+                return self.stream is not None and not self.is_over and not self.is_paused
+            case _:
+                return self.is_free
+
     async def _live(self) -> None:
         config, clock, clients = self._config, self.clock, self._clients
         own = Clients(

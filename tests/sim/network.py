@@ -44,7 +44,7 @@ class Link:
         answer: the service; raises ClientError.
         loop: virtual time.
         draw: decides latencies.
-        late: returns by how much a request comes late.
+        late: returns by how much a request or a reply comes late.
     """
 
     def __init__(
@@ -74,9 +74,8 @@ class Link:
         reply: asyncio.Future[Any] = self._loop.create_future()
         if not self.is_cut:
             self._number += 1
-            delay_s = self._draw.uniform(*LATENCY_S) + self._late()
             self._sent[self._number] = self._loop.call_later(
-                delay_s, self._arrive, self._number, operation, params, reply, context=_ELSEWHERE
+                self._takes_s(), self._arrive, self._number, operation, params, reply, context=_ELSEWHERE
             )
         return await reply
 
@@ -88,7 +87,10 @@ class Link:
             settle = partial(reply.set_result, self._answer(operation, params))
         except ClientError as error:
             settle = partial(reply.set_exception, error)
-        self._loop.call_later(self._draw.uniform(*LATENCY_S), self._deliver, reply, settle, context=_ELSEWHERE)
+        self._loop.call_later(self._takes_s(), self._deliver, reply, settle, context=_ELSEWHERE)
+
+    def _takes_s(self) -> float:
+        return self._draw.uniform(*LATENCY_S) + self._late()
 
     def _deliver(self, reply: "asyncio.Future[Any]", settle: Callable[[], None]) -> None:
         if not self.is_cut and not reply.done():

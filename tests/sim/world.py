@@ -45,6 +45,12 @@ SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
 MOST_STEPS = 100_000
 """Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
+TAIL_CHANCE, TAIL_S = 0.02, 0.5
+"""How many requests and replies take long, and how long at the most."""
+SIZES_BYTES = (0, 0, 50_000)
+"""How large records are, beside their number."""
+CANCEL_CHANCE = 0.25
+"""Of a worker to be cancelled in the end, as by Ctrl-C, rather than stopped."""
 
 
 class World:
@@ -53,6 +59,7 @@ class World:
     def __init__(self, plan: Plan, history: History) -> None:
         self.plan, self.history, self._loop = plan, history, sim_loop()
         self._draw = random.Random(f"world {plan.seed}")
+        self._size_bytes = self._drawn("sizes").choice(SIZES_BYTES)
         self._clock = SimClock(self._loop)
         self.kinesis = Kinesis(self._clock, delay_s=DELAY_S, end_shape=EndShape(plan.end_shape))
         behaviour = Behaviour(self._clock, self._drawn("tables"), delay_s=DELAY_S, stale_s=plan.stale_s)
@@ -68,6 +75,8 @@ class World:
         self.lives: list[Life] = []
         self._by_name: dict[str, Life] = {}
         self._faults: list[Faults] = []
+        self._weather = [fault_of(gust) for gust in plan.weather]
+        """What can happen to requests at present, also to those of a worker that starts."""
         self._done: Counter[str] = Counter()
         self._steps_left: dict[str, int] = {}
 
@@ -117,6 +126,7 @@ class World:
         """Let nothing go wrong any more."""
         self._storm.is_on = False
         self._steps_left.clear()
+        self._weather.clear()
         for faults in self._faults:
             faults.clear()
         for life in self.lives:
@@ -141,7 +151,9 @@ class World:
         ends_at_s = self._loop.time() + patience_s(self.plan)
         while any(not life.is_over for life in going) and self._loop.time() < ends_at_s:
             for life in going:
-                if life.is_free:  # one that is paused is asked when it wakes up
+                if life.is_free and self._draw.random() < CANCEL_CHANCE:  # who is paused is asked when he wakes up
+                    life.cancel()
+                elif life.is_free:
                     life.stop(GRACE_S)
             await asyncio.sleep(0.2)
         for life in going:
@@ -164,7 +176,7 @@ class World:
                 self._delete_row(event.share)
             case "storm":
                 self._blow(event)
-            case _ if life is not None and life.is_free:
+            case _ if life is not None and life.can(event.kind):
                 self._do_to(life, event)
 
     def _do_to(self, life: Life, event: Event) -> None:
@@ -189,14 +201,13 @@ class World:
         number = next(self._lives)
         name, draw = f"w{slot}.{number}", self._drawn(f"life {number}")
         worker_id = f"w{slot}" if identity == "same" else name
-        late = self._late(draw)
         links = {
-            service: Link(answer, self._loop, draw, late if service == "dynamodb" else _never)
-            for service, answer in ((one, self._noted(name, one)) for one in SERVICES)
+            service: Link(self._noted(name, service), self._loop, draw, self._late(service, draw))
+            for service in SERVICES
         }
         clock = SimClock(self._loop)
         clock.skew_s = draw.choice(SKEWS_S)
-        faults = Faults([fault_of(gust) for gust in self.plan.weather] if self._storm.is_on else [], random=draw)
+        faults = Faults(self._weather, random=draw)
         self._faults.append(faults)
         clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
         self.history.note("start", w=name, id=worker_id, skew_s=clock.skew_s)
@@ -237,10 +248,16 @@ class World:
 
         return written if service == "dynamodb" else read
 
-    def _late(self, draw: random.Random) -> Callable[[], float]:
+    def _late(self, service: str, draw: random.Random) -> Callable[[], float]:
+        """Return what draws by how much a request or a reply is late."""
+        chance = self.plan.late if service == "dynamodb" else 0.0
+
         def late() -> float:
-            is_late = self._storm.is_on and self.plan.late > 0 and draw.random() < self.plan.late
-            return draw.uniform(0, self.plan.failover_s) if is_late else 0.0
+            if not self._storm.is_on:
+                return 0.0
+            if chance and draw.random() < chance:
+                return draw.uniform(0, self.plan.failover_s)
+            return draw.uniform(0, TAIL_S) if draw.random() < TAIL_CHANCE else 0.0
 
         return late
 
@@ -278,10 +295,13 @@ class World:
         service = SERVICES[int(event.share * 2)]
         fault = fault_of(Weather(event.what, service, STORM_CHANCE))
         self.history.note("storm", kind=event.what, service=service, for_s=event.for_s)
+        self._weather.append(fault)
         for faults in self._faults:
             faults.add(fault)
 
         def abate() -> None:
+            if fault in self._weather:
+                self._weather.remove(fault)
             for faults in self._faults:
                 faults.remove(fault)
             self.history.note("abated", kind=event.what, service=service)
@@ -304,7 +324,10 @@ class World:
         numbers = range(self.put, self.put + records)
         self.put += records
         keys = [f"k{self._draw.randrange(self.plan.keys)}" for _ in numbers]
-        entries = [{"PartitionKey": key, "Data": str(n).encode()} for n, key in zip(numbers, keys, strict=True)]
+        entries = [
+            {"PartitionKey": key, "Data": str(n).encode().ljust(self._size_bytes)}
+            for n, key in zip(numbers, keys, strict=True)
+        ]
         reply = self.kinesis.call("PutRecords", {"StreamName": STREAM, "Records": entries})
         for number, key, entry in zip(numbers, keys, reply["Records"], strict=True):
             self.history.note("put", n=number, key=key, shard=entry["ShardId"], seq=shorter(entry["SequenceNumber"]))
@@ -375,7 +398,3 @@ def fault_of(weather: Weather) -> Fault:
         code=weather.code,
         delay_s=weather.delay_s,
     )
-
-
-def _never() -> float:
-    return 0.0
