@@ -60,11 +60,11 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
                 if len(records) > 1 and happens(work.saves):
                     await self._save_part(checkpointer, batch, number)
                 await self._work()
-                is_done = True
                 storm.finished.update(records)
                 history.note("done", w=life, id=number)
                 if happens(work.saves):
                     await self._save(checkpointer, batch)
+                is_done = True
             finally:
                 history.note("returned", w=life, id=number, done=is_done)
 

@@ -47,8 +47,9 @@ CHILD = line(99.0, "shard", shard="s1", parents=["s0"])
 BAD: dict[str, list[Line]] = {
     "every_record_is_finished": [*READ, put(1)],
     "nothing_is_passed_over": [put(0, key="j"), put(1), TAKEN, batch(2.0, 1), *done(3.0),
-        batch(4.0, 0, processor=1), *done(5.0, processor=1)],
-    "a_processor_goes_on_where_it_is": [*READ, batch(4.0, 0), *done(5.0)],
+        row(3.5, "TRIM_HORIZON", token="2"), batch(4.0, 0, processor=1, epoch=2), *done(5.0, processor=1)],
+    "a_processor_goes_on_where_it_is": [put(0), TAKEN, batch(2.0, 0) | {"again": True}, *done(3.0)],
+    "nothing_finished_comes_again": [*READ, batch(4.0, 0, processor=1), *done(5.0, processor=1)],
     "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
@@ -117,10 +118,11 @@ def test_bytes_that_are_held_with_nothing_in_hand_are_too_many() -> None:
     assert set(judged([*READ, *given, row(4.0, "100")])) == {"memory_is_bounded"}
 
 
-def test_a_mark_of_redelivery_must_be_true() -> None:
-    """What is marked has been handed to that processor before."""
-    marked = batch(2.0, 0) | {"again": True}
-    assert set(judged([put(0), TAKEN, marked, *done(3.0)])) == {"a_processor_goes_on_where_it_is"}
+def test_what_comes_again_is_marked() -> None:
+    """The processor has raised, and gets the same records again."""
+    raised = [put(0), TAKEN, batch(2.0, 0), line(3.0, "returned", w="a", id=0, done=False)]
+    assert set(judged([*raised, batch(4.0, 0), *done(5.0)])) == {"a_processor_goes_on_where_it_is"}
+    assert list(judged([*raised, batch(4.0, 0) | {"again": True}, *done(5.0)])) == []
 
 
 def test_a_row_that_was_deleted_names_nobody() -> None:

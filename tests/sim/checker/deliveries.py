@@ -46,6 +46,19 @@ def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
                 yield f"{batch} begins at {story.place[batch.records[0]]}, expected {expected}"
 
 
+def nothing_finished_comes_again(story: Story) -> Iterator[str]:
+    """Within one ownership; where the processor alone decides what is stored, all since its last word may."""
+    manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
+    last: dict[tuple[str, str, int], Batch] = {}
+    for batch in story.batches:
+        ownership = batch.life, batch.shard, batch.epoch
+        before = last.get(ownership)
+        if before is not None and story.place[batch.records[0]] <= story.place[before.records[-1]]:
+            yield f"{batch} repeats what is finished of {before}"
+        if batch.has_returned and batch.life not in manual:
+            last[ownership] = batch
+
+
 def keys_keep_their_order(story: Story) -> Iterator[str]:
     """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
     first: dict[int, Batch] = {}

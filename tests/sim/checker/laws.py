@@ -13,6 +13,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     deliveries.every_record_is_finished,
     deliveries.nothing_is_passed_over,
     deliveries.a_processor_goes_on_where_it_is,
+    deliveries.nothing_finished_comes_again,
     deliveries.keys_keep_their_order,
     deliveries.who_hands_over_has_taken,
     deliveries.ownerships_are_disjoint,
