@@ -67,6 +67,8 @@ BAD: dict[str, list[Line]] = {
     "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
     "what_is_finished_is_soon_stored": [put(0), TAKEN, batch(91.0, 0), *done(92.0),
         line(94.0, "rest", w="a", held_bytes=0)],
+    "shares_are_even": [*READ, row(4.0, "100"), line(88.0, "drained", left=0),
+        line(98.0, "rest", w="a", held_bytes=0), *(row(92.0 + n, "100", token=str(2 + n)) for n in range(4))],
     "a_stop_takes_no_longer_than_its_grace": [*READ, row(40.0, "100", owner=None),
         line(41.0, "stop", w="a", grace_s=3.0), line(53.0, "stopped", w="a", let_go=True, unfinished=0)],
     "reading_ahead_is_bounded": [put(0), put(1), TAKEN, line(1.5, "given", w="a", first=0, records=1),
@@ -130,6 +132,18 @@ def test_a_row_that_was_deleted_names_nobody() -> None:
     end = [line(94.0, "deleted", shard="s0", w=""), line(98.0, "stop", w="a", grace_s=3.0),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)]  # fmt: skip
     assert list(judged([*READ, *end])) == []
+
+
+@pytest.mark.parametrize(
+    ("owners", "is_good"), [("AB", True), ("AAB", True), ("AAA", False), ("AA", False), ("ABC", False)]
+)
+def test_shares_are_those_of_the_workers_that_rest(owners: str, is_good: bool) -> None:
+    """C is nobody's: it died, and its row should have been taken."""
+    rows = [row(4.0, "TRIM_HORIZON", shard=f"s{n}", owner=owner, w=owner.lower()) for n, owner in enumerate(owners)]
+    shards = [line(5.0, "shard", shard=f"s{n}", parents=[]) for n in range(len(owners))]
+    rest = [line(98.0, "rest", w=life, held_bytes=0) for life in "ab"]
+    found = set(judged([*rows, *shards, line(88.0, "drained", left=0), *rest]))
+    assert found == (set() if is_good else {"shares_are_even"})
 
 
 def test_who_is_cancelled_in_calm_lets_go_too() -> None:

@@ -39,6 +39,8 @@ AGAIN_S = 2.0
 LAST_RECORDS = 40
 QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
+LONG_QUIET_CHANCE, LONG_QUIET_S = 0.2, 4.0
+"""Some are watched for longer, beside two failover times: shares of the dead expire, and move."""
 GRACE_S = 20.0
 SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
 """How wrong a machine's wall clock can be."""
@@ -105,7 +107,8 @@ class World:
         putting.cancel()
         self._calm()
         await self._drained()
-        await asyncio.sleep(QUIET_S)
+        is_long = self._draw.random() < LONG_QUIET_CHANCE
+        await asyncio.sleep(2 * self.plan.failover_s + LONG_QUIET_S if is_long else QUIET_S)
         for life in self.lives:
             life.note_rest()
         await self._stopped()

@@ -24,6 +24,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     table.an_end_is_final,
     table.who_lets_go_stores_what_is_finished,
     table.what_is_finished_is_soon_stored,
+    table.shares_are_even,
     bounds.what_stops_leaves_nothing,
     bounds.a_stop_takes_no_longer_than_its_grace,
     bounds.reading_ahead_is_bounded,

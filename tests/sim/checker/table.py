@@ -1,11 +1,14 @@
 """Laws of what the lease table holds, and of who writes it. Instants are seconds."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from tests.sim.checker.story import END, NEVER, Story
 
+LONG_REST_S = 3.5
+"""Beside two failover times, in which the shares of the dead expire: a few ticks and the handoffs."""
+MOST_MOVES = 3
 SLACK_S = 0.5
 """For requests on their way, and for turns of an event loop."""
 
@@ -110,6 +113,28 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
         is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
         if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:
             yield f"{batch} is finished, and not stored by {rest_s:.3f}"
+
+
+def shares_are_even(story: Story) -> Iterator[str]:
+    """In a long rest: each shard has a holder, nobody has two more than another, and then nothing moves."""
+    drained_s, rest_s = (next((line["t"] for line in story.of(event)), NEVER) for event in ("drained", "rest"))
+    if not 2 * story.failover_s + LONG_REST_S <= rest_s - drained_s < NEVER:
+        return
+    loads = Counter({story.owners[line["w"]]: 0 for line in story.of("rest")})
+    rows = story.rows(rest_s)
+    for shard, row in rows.items():
+        is_blocked = any(rows[parent]["checkpoint"] != END for parent in story.parents[shard] if parent in rows)
+        if row["checkpoint"] == END or is_blocked:
+            continue
+        if row["owner"] not in loads:
+            yield f"{shard} is nobody's at {rest_s:.3f}"
+        loads[row["owner"]] += 1
+    if max(loads.values()) - min(loads.values()) > 1:
+        yield f"shares are uneven at {rest_s:.3f}: {dict(loads)}"
+    moves = Counter(shard for (_, shard, _), took_s in story.took_s.items() if drained_s < took_s < rest_s)
+    for shard, times in moves.items():
+        if times > MOST_MOVES:
+            yield f"{shard} was taken {times} times from {drained_s:.3f} to {rest_s:.3f}"
 
 
 def _brief(checkpoint: str) -> str:
