@@ -158,7 +158,7 @@ def _explain(result: Result) -> None:
     _tell("\n".join(f"  {text}" for text in result.broken))
     _tell(f"made smaller: {setting(small)}")
     _tell("\n".join(f"  {text}" for text in found.broken))
-    _tell("\n".join(story(found.lines)))
+    _tell("\n".join(story(found.lines, found.broken)))
     _tell(f"again: make sim SEED={result.seed} LOG=life.jsonl")
 
 

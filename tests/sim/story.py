@@ -1,13 +1,15 @@
 """A life told in a few lines: when, to whom, what. For people who look for what went wrong."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.sim.plan import Plan
 
 MOST_LINES = 60
-_UNTOLD = {"put", "done", "life", "shard", "refused", "log"}
+_UNTOLD = {"put", "done", "given", "held", "life", "shard", "refused", "log"}
+_SHARD = re.compile(r"shardId-\d+")
 _SHORT = {"shardId-000000000": "shard ", "returned": "has returned from it", "stopped": "has stopped"}
 
 
@@ -21,11 +23,17 @@ def setting(plan: Plan) -> str:
     )
 
 
-def story(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the last lines of a history as sentences of a kind; batches in a row are one."""
+def story(lines: Iterable[bytes], broken: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the last lines of a history as sentences of a kind; batches in a row are one.
+
+    Of shards only those are told that ``broken`` names, if it names any.
+    """
+    shards = set(_SHARD.findall(" ".join(broken)))
     told: list[dict[str, Any]] = []
     for line in map(json.loads, lines):
         if line["e"] in _UNTOLD or (line["e"] == "returned" and line["done"]):
+            continue
+        if shards and line.get("shard", "") not in {"", *shards}:
             continue
         if told and _goes_on(told[-1], line):
             told[-1]["records"] += line["records"]

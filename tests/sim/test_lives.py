@@ -10,6 +10,7 @@ import pytest
 from tests.sim.plan import FAIR, Event, Plan, plan
 from tests.sim.run import Result, live
 from tests.sim.shrink import shrink
+from tests.sim.story import story
 
 ROOT = Path(__file__).parents[2]
 DIGEST = """
@@ -89,6 +90,17 @@ def test_a_bad_life_is_made_smaller_to_what_it_takes() -> None:
     small, result = shrink(plan(seed), lived(plan(seed)), lived)
     assert [(event.kind, event.slot) for event in small.events] == [("crash", 1)]
     assert (small.shards, small.weather, result.laws) == (1, (), {"some law"})
+
+
+def test_a_story_is_about_the_shards_that_the_broken_laws_name() -> None:
+    """The lines of sixty others would be between what matters."""
+    lines = [
+        b'{"t": 1.0, "e": "row", "w": "w0.1", "shard": "shardId-000000000001"}',
+        b'{"t": 2.0, "e": "crash", "w": "w0.1"}',
+        b'{"t": 3.0, "e": "row", "w": "w0.2", "shard": "shardId-000000000002"}',
+    ]
+    told = [line.split()[0] for line in story(lines, ["an end is final: shardId-000000000002: undone"])]
+    assert told == ["2.000", "3.000"]
 
 
 def test_plans_are_mostly_small_and_sometimes_large() -> None:
