@@ -47,15 +47,20 @@ def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
 
 
 def nothing_finished_comes_again(story: Story) -> Iterator[str]:
-    """Within one ownership; where the processor alone decides what is stored, all since its last word may."""
+    """Within one ownership; where the processor alone decides what is stored, all since its last word may.
+
+    Of a shard whose row was deleted one worker can have two ownerships with the same epoch.
+    """
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
     last: dict[tuple[str, str, int], Batch] = {}
     for batch in story.batches:
+        if batch.life in manual or batch.shard in story.deleted:
+            continue
         ownership = batch.life, batch.shard, batch.epoch
         before = last.get(ownership)
         if before is not None and story.place[batch.records[0]] <= story.place[before.records[-1]]:
             yield f"{batch} repeats what is finished of {before}"
-        if batch.has_returned and batch.life not in manual:
+        if batch.has_returned:
             last[ownership] = batch
 
 
