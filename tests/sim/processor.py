@@ -28,8 +28,10 @@ class Storm:
         """Numbers of the records that some processor has finished."""
 
 
-def processor(life: str, work: Work, storm: Storm, history: History, draw: random.Random) -> type[RecordProcessor]:
-    """Make the processor class of one worker's life."""
+def processor(
+    life: str, work: Work, storm: Storm, history: History, draw: random.Random, *, must_save: bool
+) -> type[RecordProcessor]:
+    """Make the processor class of one worker's life; ``must_save`` when nothing is stored that it does not ask for."""
     numbers = count()
 
     def happens(chance: float) -> bool:
@@ -79,7 +81,8 @@ def processor(life: str, work: Work, storm: Storm, history: History, draw: rando
         async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
             self._note("shutdown_requested")
             await self._work()
-            await checkpointer.checkpoint()
+            if must_save or draw.random() < 0.5:
+                await checkpointer.checkpoint()
 
         async def _work(self) -> None:
             left_s = draw.uniform(0, WORK_S)

@@ -36,7 +36,8 @@ DELAY_S = 0.05
 """How long the services take for a change of a stream or table."""
 AGAIN_S = 2.0
 """A worker that has failed is started again after this, as any process supervisor would."""
-LAST_RECORDS = 40
+LAST_RECORDS, LAST_S = 40, 3.0
+"""So many are put when it becomes calm, and so long before the end, so that the fleet is busy when it stops."""
 QUIET_S = 3.0
 """How long a fleet that has read everything is still watched."""
 LONG_QUIET_CHANCE, LONG_QUIET_S = 0.2, 4.0
@@ -107,10 +108,11 @@ class World:
         putting.cancel()
         self._calm()
         await self._drained()
-        is_long = self._draw.random() < LONG_QUIET_CHANCE
-        await asyncio.sleep(2 * self.plan.failover_s + LONG_QUIET_S if is_long else QUIET_S)
-        for life in self.lives:
-            life.note_rest()
+        await self._rested()
+        self._put(LAST_RECORDS)
+        await asyncio.sleep(self._draw.uniform(0, LAST_S))
+        await self._stopped()
+        await self._drained()  # by one more worker, if there is anything left
         await self._stopped()
         self._note_shards()
 
@@ -147,6 +149,12 @@ class World:
                 self._start(0, "new")
             await asyncio.sleep(0.5)
         self.history.note("drained" if not self._unread else "stuck", left=self._unread)
+
+    async def _rested(self) -> None:
+        is_long = self._draw.random() < LONG_QUIET_CHANCE
+        await asyncio.sleep(2 * self.plan.failover_s + LONG_QUIET_S if is_long else QUIET_S)
+        for life in self.lives:
+            life.note_rest()
 
     async def _stopped(self) -> None:
         """Stop all workers that are there, and see what is left of them."""
@@ -214,15 +222,23 @@ class World:
         self._faults.append(faults)
         clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
         self.history.note("start", w=name, id=worker_id, skew_s=clock.skew_s)
+        config, work_draw = self._config(worker_id), self._drawn(f"work {number}")
         life = Life(
             name,
-            self._config(worker_id),
+            config,
             loop=self._loop,
             clock=clock,
             draw=draw,
             links=links,
             clients=clients,
-            processor=processor(name, self.plan.work, self._storm, self.history, self._drawn(f"work {number}")),
+            processor=processor(
+                name,
+                self.plan.work,
+                self._storm,
+                self.history,
+                work_draw,
+                must_save=config.checkpoint.mode == "manual",
+            ),
             history=self.history,
         )
         self._slots[slot] = self._by_name[name] = life
