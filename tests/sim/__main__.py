@@ -50,7 +50,6 @@ MUST_HAPPEN = {
     "failing batches": "kcl_py.batch.failed",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",
-    "reads ahead dropped": "kcl_py.fetch.ahead_dropped",
     "expired iterators": "kcl_py.fetch.iterator_expired",
     "ended shards": "kcl_py.lease.completed",
 }
