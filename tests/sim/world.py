@@ -45,6 +45,8 @@ LONG_QUIET_CHANCE, LONG_QUIET_S = 0.2, 4.0
 GRACE_S = 20.0
 SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
 """How wrong a machine's wall clock can be."""
+READ_BYTES_PER_S = 2_000_000
+"""Of one shard. Source: the GetRecords API reference."""
 MOST_STEPS = 100_000
 """Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
@@ -142,13 +144,27 @@ class World:
 
     async def _drained(self) -> None:
         """Keep a worker running until each record has been finished once, or for as long as that may take."""
-        ends_at_s = self._loop.time() + patience_s(self.plan)
-        while (self._unread or any(life.is_paused for life in self.lives)) and self._loop.time() < ends_at_s:
+        ends_at_s = self._loop.time() + self._patience_s
+        while (is_any_paused := any(life.is_paused for life in self.lives)) or (
+            self._unread and self._loop.time() < ends_at_s
+        ):
             self._revive()
             if not any(not life.is_over and not life.is_stopping for life in self.lives):
                 self._start(0, "new")
             await asyncio.sleep(0.5)
+            if is_any_paused:
+                ends_at_s = self._loop.time() + self._patience_s
         self.history.note("drained" if not self._unread else "stuck", left=self._unread)
+
+    @property
+    def _patience_s(self) -> float:
+        """How long a fleet without faults may take to have read everything, or to stop.
+
+        A holder's row expires, or one that was deleted is made anew, and its parent's before it; a handoff comes
+        between; and one shard is read as fast as its quota allows.
+        """
+        handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
+        return 15 + 3 * self.plan.failover_s + handoff_s + self.put * self._size_bytes / READ_BYTES_PER_S
 
     async def _rested(self) -> None:
         is_long = self._draw.random() < LONG_QUIET_CHANCE
@@ -159,7 +175,7 @@ class World:
     async def _stopped(self) -> None:
         """Stop all workers that are there, and see what is left of them."""
         going = [life for life in self.lives if not life.is_over]
-        ends_at_s = self._loop.time() + patience_s(self.plan)
+        ends_at_s = self._loop.time() + self._patience_s
         while any(not life.is_over for life in going) and self._loop.time() < ends_at_s:
             for life in going:
                 if life.is_free and self._draw.random() < CANCEL_CHANCE:  # who is paused is asked when he wakes up
@@ -400,11 +416,6 @@ class World:
             self.tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
             self._done["row deleted"] += 1
             self.rows.forget(key)
-
-
-def patience_s(plan: Plan) -> float:
-    """Return how long a fleet without faults may take to have read everything, or to stop."""
-    return 30 + 6 * plan.failover_s + float(plan.options["leases"]["handoff_timeout_s"])
 
 
 def fault_of(weather: Weather) -> Fault:
