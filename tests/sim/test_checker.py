@@ -56,7 +56,8 @@ BAD: dict[str, list[Line]] = {
         batch(2.0, 0), batch(2.5, 0, w="b", processor=1, epoch=2), *done(3.0), *done(3.0, w="b", processor=1)],
     "who_hands_over_has_taken": [put(0), batch(2.0, 0), *done(3.0)],
     "epochs_grow": [put(0), row(1.0, "TRIM_HORIZON", token="2"), batch(2.0, 0, epoch=2), *done(3.0),
-        row(3.5, "TRIM_HORIZON", w="b", owner="B"), batch(4.0, 0, w="b"), *done(5.0, w="b")],
+        row(3.5, "TRIM_HORIZON", w="b", owner="B"), batch(4.0, 0, w="b", processor=1),
+        *done(5.0, w="b", processor=1)],
     "parents_come_first": [put(0), put(1, "s1", key="j"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"), CHILD,
         batch(2.0, 0), batch(2.5, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
@@ -118,6 +119,19 @@ def test_bytes_that_are_held_with_nothing_in_hand_are_too_many() -> None:
     """All that was given is finished."""
     given = [line(1.5, "given", w="a", first=0, records=1), line(95.0, "rest", w="a", held_bytes=3)]
     assert set(judged([*READ, *given, row(4.0, "100")])) == {"memory_is_bounded"}
+
+
+def test_what_a_processor_had_stored_comes_not_again_with_the_rest() -> None:
+    """It raised after it had the first of two records stored."""
+    stored = [
+        line(2.5, "part", w="a", id=0, count=1),
+        row(2.6, "100"),
+        line(2.7, "saved", w="a", shard="s0", epoch=1, n=0),
+    ]
+    raised = [put(0), put(1), TAKEN, batch(2.0, 0, 1), *stored, line(3.0, "returned", w="a", id=0, done=False)]
+    again = {"again": True}
+    assert set(judged([*raised, batch(4.0, 0, 1) | again, *done(5.0)])) == {"nothing_finished_comes_again"}
+    assert list(judged([*raised, batch(4.0, 1) | again, *done(5.0)])) == []
 
 
 def test_what_comes_again_is_marked() -> None:

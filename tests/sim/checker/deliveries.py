@@ -52,16 +52,18 @@ def nothing_finished_comes_again(story: Story) -> Iterator[str]:
     Of a shard whose row was deleted one worker can have two ownerships with the same epoch.
     """
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
-    last: dict[tuple[str, str, int], Batch] = {}
-    for batch in story.batches:
-        if batch.life in manual or batch.shard in story.deleted:
-            continue
-        ownership = batch.life, batch.shard, batch.epoch
-        before = last.get(ownership)
-        if before is not None and story.place[batch.records[0]] <= story.place[before.records[-1]]:
-            yield f"{batch} repeats what is finished of {before}"
-        if batch.has_returned:
-            last[ownership] = batch
+    reached: dict[tuple[str, str, int], int] = {}
+    for line in story.lines:
+        match line["e"]:
+            case "batch" if line["shard"] not in story.deleted:
+                finished = reached.get((line["w"], line["shard"], line["epoch"]), 0)
+                if story.place[line["records"][0]] < finished:
+                    yield f"{story.called[line['id']]} repeats records, of which {finished} are finished"
+            case "returned" if line["done"] and line["w"] not in manual:
+                batch = story.called[line["id"]]
+                reached[batch.life, batch.shard, batch.epoch] = story.place[batch.records[-1]] + 1
+            case "saved":
+                reached[line["w"], line["shard"], line["epoch"]] = story.place[line["n"]] + 1
 
 
 def keys_keep_their_order(story: Story) -> Iterator[str]:

@@ -30,8 +30,6 @@ class Batch:
     ended_s: float = NEVER
     """When the call returned, or nothing of it could run any more: at a pause, unless it rightly goes on after it."""
     done_s: float = NEVER
-    has_returned: bool = False
-    """Whether the call ended in order, so that its worker knows of all records that they are finished."""
     excused_s: float = -NEVER
     """Until then an end counts as that of the last pause: code in the middle of a batch cannot stop while it sleeps."""
 
@@ -171,9 +169,7 @@ def _read_batches(story: Story) -> None:
                 batch.done_s = now_s
                 _finish(story, batch.records, now_s)
             case "returned":
-                batch = open_.pop(line["id"])
-                batch.has_returned = line["done"]
-                batch.end(now_s)
+                open_.pop(line["id"]).end(now_s)
             case "crash" | "pause" | "freeze":
                 for batch in in_hand:
                     batch.end(now_s, excused_s=NEVER)
