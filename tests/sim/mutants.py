@@ -79,6 +79,18 @@ MUTANTS = (
         "        held = self._held\n"
         "        holding = held.pop(down.name, None) if down.error is None else held.get(down.name)\n",
     ),
+    Mutant(
+        "release under any token",
+        "kcl_py/leases/rules.py",
+        "        tests=(Is(_COUNTER, row.counter), Is(_OWNER, owner), Is(_HOLDER, None), Is(_TOKEN, token)),\n",
+        "        tests=(),\n",
+    ),
+    Mutant(
+        "let what runs go on after the lease is lost",
+        "kcl_py/tree/pipeline.py",
+        "        for task in (self._running, self._pause, self._limit):\n",
+        "        for task in (self._pause, self._limit):\n",
+    ),
     # checkpoints
     Mutant(
         "checkpoint the last record handed over instead of the finished prefix",
@@ -117,6 +129,36 @@ MUTANTS = (
         "kcl_py/tree/pipeline.py",
         "            hook.attempt += 1\n            self._pause = self.send_after(pause_s, TryAgain())\n",
         "            self._return()\n",
+    ),
+    Mutant(
+        "store nothing with a heartbeat",
+        "kcl_py/tree/checkpoints.py",
+        "        self._offered = self.progress\n        return self.progress.prefix\n",
+        "        return None\n",
+    ),
+    Mutant(
+        "store nothing with the last write",
+        "kcl_py/tree/checkpoints.py",
+        '        return prefix if self._options.mode == "auto" else None\n',
+        "        return None\n",
+    ),
+    Mutant(
+        "answer a checkpoint when an earlier one is stored",
+        "kcl_py/tree/checkpoints.py",
+        "            if each.position <= position:\n",
+        "            if each.position:\n",
+    ),
+    Mutant(
+        "take a batch for finished when a part of it is",
+        "kcl_py/delivery/ledger.py",
+        "        while self._open and self._open[0].last <= position:\n",
+        "        while self._open and self._open[0].first <= position:\n",
+    ),
+    Mutant(
+        "hand over again what the processor had stored",
+        "kcl_py/delivery/hook.py",
+        "        return after(self.cut.records, ledger.prefix)\n",
+        "        return self.cut.records\n",
     ),
     # reading
     Mutant(
@@ -163,6 +205,18 @@ MUTANTS = (
         "            return hungry if self._used_bytes < self._total_bytes else None\n",
         "            return hungry\n",
     ),
+    Mutant(
+        "read ahead without a limit",
+        "kcl_py/tree/producer.py",
+        "            self._room_records > 0 and self._room_bytes > 0 and not",
+        "            self._room_bytes > 0 and not",
+    ),
+    Mutant(
+        "go on with the old iterator",
+        "kcl_py/tree/producer.py",
+        "        self._position = self._iterator = None\n",
+        "        self._position = None\n",
+    ),
     # delivery
     Mutant(
         "hand over while a batch is in hand",
@@ -182,7 +236,45 @@ MUTANTS = (
         "        self._begin_after(position)\n        self._tell_progress()\n",
         "        self._begin_after(self._ledger.delivered)\n        self._tell_progress()\n",
     ),
+    Mutant(
+        "never mark what comes again",
+        "kcl_py/delivery/hook.py",
+        "Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None\n",
+        "None\n",
+    ),
+    Mutant(
+        "stop whenever processors are done",
+        "kcl_py/tree/agenda.py",
+        "        return Drain(why, until_at if self.stop is None else min(until_at, self.stop.until_at))\n",
+        "        return Drain(why, until_at)\n",
+    ),
+    # shares
+    Mutant(
+        "move a shard for a difference of one",
+        "kcl_py/leases/assignment.py",
+        "_GAP = 2\n",
+        "_GAP = 1\n",
+    ),
+    Mutant(
+        "leave shards with whom they are",
+        "kcl_py/leases/assignment.py",
+        "        if not self._fleet.may_pull or",
+        "        if self._fleet.may_pull or",
+    ),
+    Mutant(
+        "count the dead among the living",
+        "kcl_py/leases/view.py",
+        "            if not self._beats.has_expired(row.worker, row.beat, begun_at=begun_at, ended_at=ended_at)\n"
+        "            or row.worker == self._me\n",
+        "            if row.worker\n",
+    ),
     # handoff
+    Mutant(
+        "hand a shard over before it is drained",
+        "kcl_py/tree/agenda.py",
+        "        if last is not None or self.fault is not None:\n",
+        "        if last is not None or self.fault is not None or row.in_handoff:\n",
+    ),
     Mutant(
         "release a shard before it is drained",
         "kcl_py/tree/agenda.py",
