@@ -55,7 +55,7 @@ class LeaseLostError(KclError):
 
 
 class PositionError(KclError):
-    """What was given to ``checkpoint`` is a batch of another shard, or lies beyond what was handed over."""
+    """What was given to ``checkpoint`` was not handed over: it is another shard's, say, or still to come."""
 
 
 class CheckpointFailedError(KclError):

@@ -47,7 +47,7 @@ class Checkpointer(Protocol):
 
         Raises:
             LeaseLostError: the shard is another worker's now, or may be; stop working on it.
-            PositionError: ``at`` is a batch of another shard, or lies beyond what was handed over.
+            PositionError: ``at`` is nothing that was handed over: another shard's, say, or still to come.
             CheckpointFailedError: it could not be stored in time; calling again may help.
         """
         ...

@@ -1,33 +1,48 @@
 """The checkpointer that hooks receive: says what is finished, and has the Lease store it."""
 
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
 from anyio.lowlevel import checkpoint
 
-from actors import Clock, Ref
+from actors import Ref
 from actors.clock import move_on_after
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.errors import CheckpointFailedError, LeaseLostError, PositionError
 from kcl_py.leases.fence import Fence
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.tree.messages import Answer, Checkpoint, CheckpointOutcome
+from kcl_py.tree.worker import Worker
+
+IN_A_FAILOVER = 2
+"""How many checkpoints can time out within F: fewer, and the lease would be lost before one has failed."""
 
 
 class ShardCheckpointer:
     """The checkpointer of one ownership.
 
     Args:
+        worker: gives the clock and F, the failover time.
         shard_id: the shard, to recognise batches of another one.
         ledger: what was handed over and what is finished.
+        in_hand: the records that the processor has in hand, in order; none between two batches.
         fence: whether this worker still holds the lease.
         lease: the only writer of the row.
-        clock: of the worker.
-        timeout_s: how long storing may take, in seconds of the clock.
     """
 
     def __init__(
-        self, shard_id: str, ledger: Ledger, *, fence: Fence, lease: Ref, clock: Clock, timeout_s: float
+        self,
+        worker: Worker,
+        shard_id: str,
+        ledger: Ledger,
+        in_hand: Callable[[], Sequence[Record]],
+        *,
+        fence: Fence,
+        lease: Ref,
     ) -> None:
-        self._shard_id, self._ledger, self._fence = shard_id, ledger, fence
-        self._lease, self._clock, self._timeout_s = lease, clock, timeout_s
+        self._clock, self._timeout_s = worker.clock, worker.config.leases.failover_s / IN_A_FAILOVER
+        self._shard_id, self._ledger, self._in_hand = shard_id, ledger, in_hand
+        self._fence, self._lease = fence, lease
         self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is
 
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
@@ -77,6 +92,12 @@ class ShardCheckpointer:
                 f"cannot checkpoint {position} of {self._shard_id!r}: expected a position that was handed over, "
                 f"found one beyond {delivered}"
             )
+        prefix = self._ledger.prefix
+        if (prefix is None or position > prefix) and not _has(self._in_hand(), position):
+            raise PositionError(
+                f"cannot checkpoint {position} of {self._shard_id!r}: expected a record of the batch in hand, found "
+                "none at that position; it may be another shard's"
+            )
         return position
 
     def _lost(self) -> LeaseLostError:
@@ -84,3 +105,8 @@ class ShardCheckpointer:
             f"cannot checkpoint {self._shard_id!r}: expected to hold its lease, found the ownership over; "
             "another worker continues from the stored checkpoint"
         )
+
+
+def _has(records: Sequence[Record], position: SequenceNumber) -> bool:
+    place = bisect_left(records, position, key=lambda record: record.position)
+    return place < len(records) and records[place].position == position

@@ -5,7 +5,7 @@ return is to be finished; to raise is to be tried again, then the shard halts an
 before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Shard.Pipeline`` (Elixir).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
@@ -15,7 +15,7 @@ from kcl_py.leases.row import TEXT_CHARACTERS, Halt
 from kcl_py.leases.start import start_position
 from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import OwnedShard, RecordProcessor
-from kcl_py.records import RecordBatch, SequenceNumber
+from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.sources.source import ShardInfo
 from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.intake import Intake
@@ -43,8 +43,6 @@ FAREWELL_S = 5.0
 """How long ``lease_lost`` may take; the shard is another worker's by then, so nothing waits for it longer."""
 ABANDON_S = 1.0
 """How long a hook may take to end once it is cancelled; then it is left behind, so that nothing else waits for it."""
-CHECKPOINTS = 2
-"""How many explicit checkpoints can time out within F: fewer, and the lease would be lost before one has failed."""
 
 
 class Pipeline(Supervisor):
@@ -138,12 +136,14 @@ class Pipeline(Supervisor):
         self._shard = replace(self._shard, position=position)
         self._ledger = Ledger(position)
         self._unfinished = 0
-        timeout_s = self._worker.config.leases.failover_s / CHECKPOINTS
         self._checkpointer = ShardCheckpointer(
-            self._shard_id, self._ledger, fence=self._fence, lease=self._lease, clock=self.clock, timeout_s=timeout_s
+            self._worker, self._shard_id, self._ledger, self._in_hand, fence=self._fence, lease=self._lease
         )
         self.state = "initializing"
         self._call("initialize", self._initialize, self._started)
+
+    def _in_hand(self) -> Sequence[Record]:
+        return () if self._batch is None else self._batch.cut.records
 
     async def _initialize(self) -> None:
         if self._processor is None:

@@ -73,6 +73,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Chance of a request to the lease table to take effect up to a failover time later."""
     stale_s: float
     events: tuple[Event, ...]
+    ends_busy: bool = True
+    """Whether the fleet is stopped in the middle of its work, and another worker has to go on."""
 
     @property
     def failover_s(self) -> float:
@@ -119,6 +121,7 @@ FAIR = Plan(
     late=0.0,
     stale_s=0.0,
     events=(Event(0.0, "start"),),
+    ends_busy=False,
 )
 """One worker, two shards, and nothing goes wrong."""
 

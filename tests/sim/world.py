@@ -111,8 +111,9 @@ class World:
         self._calm()
         await self._drained()
         await self._rested()
-        self._put(LAST_RECORDS)
-        await asyncio.sleep(self._draw.uniform(0, LAST_S))
+        if self.plan.ends_busy:
+            self._put(LAST_RECORDS)
+            await asyncio.sleep(self._draw.uniform(0, LAST_S))
         await self._stopped()
         await self._drained()  # by one more worker, if there is anything left
         await self._stopped()

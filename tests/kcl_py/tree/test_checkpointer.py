@@ -180,6 +180,26 @@ async def test_checkpoint_raises_position_error_for_what_was_never_handed_over()
 
 
 @simulated
+async def test_checkpoint_refuses_a_record_of_another_shard_whose_number_lies_within_the_batch() -> None:
+    """Numbers do not tell shards apart: it would take for finished what the processor has in hand."""
+    (foreign,) = some_records(1, first=20)
+
+    async def misled(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        with pytest.raises(PositionError):
+            await checkpointer.checkpoint(foreign)
+        with pytest.raises(PositionError):
+            await checkpointer.checkpoint(replace(batch, records=[batch.records[0], foreign]))
+        assert (played.row.checkpoint, played.writes()) == ("TRIM_HORIZON", 0)
+        await checkpointer.checkpoint(replace(batch, records=batch.records[:1]))
+
+    played: PlayedShard
+    calls = Calls(misled)
+    async with a_shard([*some_records(1, first=10), *some_records(1, first=30)], work=calls) as played:
+        await calls.come(1)
+        assert (calls.outcomes, played.row.checkpoint) == ([None], "10")
+
+
+@simulated
 async def test_checkpoint_raises_lease_lost_at_the_first_refusal() -> None:
     """With the lease gone there is one attempt and no waiting, and the row is left alone."""
 
