@@ -81,6 +81,10 @@ class Plan(msgspec.Struct, frozen=True):
         found: float = self.options["leases"]["failover_s"]
         return found
 
+    def drawn(self, what: str) -> random.Random:
+        """Return the chance of one part of the life."""
+        return random.Random(f"{what} {self.seed}")
+
 
 def plan(seed: int) -> Plan:
     """Return the life that ``seed`` stands for: one in twenty is large."""

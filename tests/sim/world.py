@@ -12,28 +12,18 @@ from itertools import count
 from typing import Any
 
 from kcl_py.config import Config
-from kcl_py.local.client import KinesisClient
-from kcl_py.local.dynamo.behaviour import Behaviour
-from kcl_py.local.dynamo.client import DynamoDBClient
-from kcl_py.local.dynamo.model import DynamoDB
-from kcl_py.local.errors import ModelError
 from kcl_py.local.faults.client import FaultyClient
 from kcl_py.local.faults.fault import Fault, Kind
 from kcl_py.local.faults.faults import Faults
-from kcl_py.local.model import EndShape, Kinesis
 from tests.sim.history import History
 from tests.sim.life import Life
 from tests.sim.network import Link
-from tests.sim.numbers import renumbered, shorter
 from tests.sim.plan import SERVICES, Event, Plan, Weather
 from tests.sim.processor import Storm, processor
-from tests.sim.rows import Rows
+from tests.sim.services import APP, STREAM, Services
 from tests.simclock import SimClock
 from tests.simloop import sim_loop
 
-APP, STREAM = "app", "stream"
-DELAY_S = 0.05
-"""How long the services take for a change of a stream or table."""
 AGAIN_S = 2.0
 """A worker that has failed is started again after this, as any process supervisor would."""
 LAST_RECORDS, LAST_S = 40, 3.0
@@ -45,15 +35,11 @@ LONG_QUIET_CHANCE, LONG_QUIET_S = 0.2, 4.0
 GRACE_S = 20.0
 SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
 """How wrong a machine's wall clock can be."""
-READ_BYTES_PER_S = 2_000_000
-"""Of one shard. Source: the GetRecords API reference."""
 MOST_STEPS = 100_000
 """Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
 TAIL_CHANCE, TAIL_S = 0.02, 0.5
 """How many requests and replies take long, and how long at the most."""
-SIZES_BYTES = (0, 0, 50_000)
-"""How large records are, beside their number."""
 CANCEL_CHANCE = 0.25
 """Of a worker to be cancelled in the end, as by Ctrl-C, rather than stopped."""
 
@@ -63,30 +49,17 @@ class World:
 
     def __init__(self, plan: Plan, history: History) -> None:
         self.plan, self.history, self._loop = plan, history, sim_loop()
-        self._draw = random.Random(f"world {plan.seed}")
-        self._size_bytes = self._drawn("sizes").choice(SIZES_BYTES)
-        self._clock = SimClock(self._loop)
-        self.kinesis = Kinesis(self._clock, delay_s=DELAY_S, end_shape=EndShape(plan.end_shape))
-        behaviour = Behaviour(self._clock, self._drawn("tables"), delay_s=DELAY_S, stale_s=plan.stale_s)
-        self.tables = DynamoDB(behaviour)
-        self._answers: dict[str, Callable[[str, Any], Any]] = {
-            "kinesis": renumbered(KinesisClient(self.kinesis, self._clock).answer),
-            "dynamodb": DynamoDBClient(self.tables, self._clock).answer,
-        }
-        self.rows = Rows(APP, history)
+        self._draw = plan.drawn("world")
+        self._services = Services(plan, history, self._loop, self._draw)
         self._storm = Storm()
-        self.put, self._lives = 0, count(1)
+        self._lives = count(1)
         self._slots: dict[int, Life] = {}
         self.lives: list[Life] = []
         self._by_name: dict[str, Life] = {}
         self._faults: list[Faults] = []
         self._weather = [fault_of(gust) for gust in plan.weather]
         """What can happen to requests at present, also to those of a worker that starts."""
-        self._done: Counter[str] = Counter()
         self._steps_left: dict[str, int] = {}
-
-    def _drawn(self, what: str) -> random.Random:
-        return random.Random(f"{what} {self.plan.seed}")
 
     def happened(self) -> Counter[str]:
         """Return how often each kind of fault befell a request, and what was done to the stream."""
@@ -94,15 +67,14 @@ class World:
         for faults in self._faults:
             for (_, _, kind), times in faults.happened.items():
                 found[kind] += times
-        return found + self._done
+        return found + self._services.done
 
     # --- the course of things ----------------------------------------------------------------------------------
 
     async def live(self) -> None:
         """Go through the plan, and to the end of the fleet."""
-        self.kinesis.add_stream(STREAM, self.plan.shards)
         self._loop.most_steps = MOST_STEPS * (self.plan.slots + self.plan.shards)
-        putting = self._loop.create_task(self._put_on())
+        putting = self._loop.create_task(self._services.put_on())
         for event in self.plan.events:
             await self._until(event.at_s)
             self._do(event)
@@ -112,17 +84,22 @@ class World:
         await self._drained()
         await self._rested()
         if self.plan.ends_busy:
-            self._put(LAST_RECORDS)
+            self._services.put(LAST_RECORDS)
             await asyncio.sleep(self._draw.uniform(0, LAST_S))
         await self._stopped()
         await self._drained()  # by one more worker, if there is anything left
         await self._stopped()
-        self._note_shards()
+        self._services.note_shards()
 
     async def _until(self, at_s: float) -> None:
         while (left_s := at_s - self._loop.time()) > 0:
             await asyncio.sleep(min(left_s, AGAIN_S))
             self._revive()
+
+    @property
+    def _unread(self) -> int:
+        """Return how many records nobody has finished."""
+        return self._services.put_records - len(self._storm.finished)
 
     def _revive(self) -> None:
         """Start again what has failed by itself."""
@@ -141,7 +118,7 @@ class World:
             for link in life.links.values():
                 link.is_cut = False
         self.history.note("calm")
-        self._put(LAST_RECORDS)
+        self._services.put(LAST_RECORDS)
 
     async def _drained(self) -> None:
         """Keep a worker running until each record has been finished once, or for as long as that may take."""
@@ -165,7 +142,7 @@ class World:
         between; and one shard is read as fast as its quota allows.
         """
         handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
-        return 15 + 3 * self.plan.failover_s + handoff_s + self.put * self._size_bytes / READ_BYTES_PER_S
+        return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s
 
     async def _rested(self) -> None:
         is_long = self._draw.random() < LONG_QUIET_CHANCE
@@ -199,9 +176,9 @@ class World:
                 if life is None or life.is_over:
                     self._start(event.slot, event.what)
             case "split" | "merge" | "count":
-                self._reshard(event)
+                self._services.reshard(event)
             case "delete row":
-                self._delete_row(event.share)
+                self._services.delete_row(event.share)
             case "storm":
                 self._blow(event)
             case _ if life is not None and life.can(event.kind):
@@ -227,7 +204,7 @@ class World:
 
     def _start(self, slot: int, identity: str) -> None:
         number = next(self._lives)
-        name, draw = f"w{slot}.{number}", self._drawn(f"life {number}")
+        name, draw = f"w{slot}.{number}", self.plan.drawn(f"life {number}")
         worker_id = f"w{slot}" if identity == "same" else name
         links = {
             service: Link(self._noted(name, service), self._loop, draw, self._late(service, draw))
@@ -239,7 +216,7 @@ class World:
         self._faults.append(faults)
         clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
         self.history.note("start", w=name, id=worker_id, skew_s=clock.skew_s)
-        config, work_draw = self._config(worker_id), self._drawn(f"work {number}")
+        config, work_draw = self._config(worker_id), self.plan.drawn(f"work {number}")
         life = Life(
             name,
             config,
@@ -267,7 +244,7 @@ class World:
 
     def _noted(self, life: str, service: str) -> Callable[[str, Any], Any]:
         """Answer as the service does, and note what the worker holds and gets, and what becomes of lease rows."""
-        answer, rows = self._answers[service], self.rows
+        answer, rows = self._services.answers[service], self._services.rows
 
         def written(operation: str, params: Any) -> Any:
             reply = answer(operation, params)
@@ -343,80 +320,6 @@ class World:
             self.history.note("abated", kind=event.what, service=service)
 
         self._loop.call_later(event.for_s, abate)
-
-    # --- the stream and the table ------------------------------------------------------------------------------
-
-    async def _put_on(self) -> None:
-        while True:
-            self._put(self._draw.randint(1, 12))
-            await asyncio.sleep(self._draw.expovariate(1 / self.plan.put_every_s))
-
-    @property
-    def _unread(self) -> int:
-        """Return how many records nobody has finished."""
-        return self.put - len(self._storm.finished)
-
-    def _put(self, records: int) -> None:
-        numbers = range(self.put, self.put + records)
-        self.put += records
-        keys = [f"k{self._draw.randrange(self.plan.keys)}" for _ in numbers]
-        entries = [
-            {"PartitionKey": key, "Data": str(n).encode().ljust(self._size_bytes)}
-            for n, key in zip(numbers, keys, strict=True)
-        ]
-        reply = self.kinesis.call("PutRecords", {"StreamName": STREAM, "Records": entries})
-        for number, key, entry in zip(numbers, keys, reply["Records"], strict=True):
-            self.history.note("put", n=number, key=key, shard=entry["ShardId"], seq=shorter(entry["SequenceNumber"]))
-
-    def _reshard(self, event: Event) -> None:
-        """Split, merge or recount, if the stream lets us."""
-        ends = {shard["HashKeyRange"]["StartingHashKey"]: shard for shard in self._open_shards()}
-        shards = sorted(ends.values(), key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
-        chosen = int(event.share * len(shards))
-        first, last = (int(shards[chosen]["HashKeyRange"][end]) for end in ("StartingHashKey", "EndingHashKey"))
-        match event.kind:
-            case "split":
-                asked = {"ShardToSplit": shards[chosen]["ShardId"], "NewStartingHashKey": str((first + last) // 2)}
-                operation = "SplitShard"
-            case "merge":
-                neighbour = shards[min(chosen + 1, len(shards) - 1)]["ShardId"]
-                asked = {"ShardToMerge": shards[chosen]["ShardId"], "AdjacentShardToMerge": neighbour}
-                operation = "MergeShards"
-            case _:
-                target = max(1, round(len(shards) * (0.5 + 1.5 * event.share)))
-                asked = {"TargetShardCount": target, "ScalingType": "UNIFORM_SCALING"}
-                operation = "UpdateShardCount"
-        try:
-            self.kinesis.call(operation, {"StreamName": STREAM, **asked})
-        except ModelError as refusal:
-            self.history.note("refused", what=event.kind, code=refusal.code)
-        else:
-            self._done[event.kind] += 1
-            self.history.note("reshard", what=event.kind, shards=len(shards))
-
-    def _open_shards(self) -> list[dict[str, Any]]:
-        return [one for one in self._shards() if "EndingSequenceNumber" not in one["SequenceNumberRange"]]
-
-    def _shards(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.kinesis.call("ListShards", {"StreamName": STREAM})["Shards"]
-        return found
-
-    def _note_shards(self) -> None:
-        for shard in self._shards():
-            parents = [shard[name] for name in ("ParentShardId", "AdjacentParentShardId") if name in shard]
-            self.history.note("shard", shard=shard["ShardId"], parents=parents)
-
-    def _delete_row(self, share: float) -> None:
-        """Delete a row of the lease table, as an operator can."""
-        try:
-            keys = [row.item["leaseKey"]["S"] for _, row in self.tables.table(APP).rows]
-        except ModelError:
-            return
-        if keys:
-            key = keys[int(share * len(keys))]
-            self.tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
-            self._done["row deleted"] += 1
-            self.rows.forget(key)
 
 
 def fault_of(weather: Weather) -> Fault:
