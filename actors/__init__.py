@@ -29,6 +29,7 @@ from actors.restart import Intensity, Restart, Strategy
 from actors.root import Root, running
 from actors.supervisor import Child, Supervisor
 from actors.task import OwnedTask
+from actors.timer import Timer
 
 __all__ = [
     "Actor",
@@ -61,6 +62,7 @@ __all__ = [
     "SystemClock",
     "TaskAbandoned",
     "TaskFailed",
+    "Timer",
     "UnhandledMessageError",
     "log_event",
     "running",

@@ -17,6 +17,7 @@ from actors.ref import Ref
 if TYPE_CHECKING:
     from actors.cell import Cell
     from actors.task import OwnedTask
+    from actors.timer import Timer
 
 T = TypeVar("T")
 
@@ -92,10 +93,9 @@ class Actor:
         """
         return self._cell.run_task(work, done, failed, abandon_s)
 
-    def send_after(self, delay_s: float, message: Any) -> "OwnedTask":
+    def send_after(self, delay_s: float, message: Any) -> "Timer":
         """Send ``message`` to this actor after ``delay_s`` seconds, unless cancelled before it is handled."""
-        clock = self.clock
-        return self.run_task(lambda: clock.sleep(delay_s), done=lambda _: message)
+        return self._cell.send_after(delay_s, message)
 
     def monitor(self, ref: Ref) -> None:
         """Receive a ``Down`` message, on the control lane, each time an incarnation of ``ref`` ends.

@@ -29,6 +29,7 @@ from actors.events import (
 from actors.mailbox import Envelope, Mailbox
 from actors.ref import Down, Node, Ref, StatusRequest, Stop
 from actors.task import OwnedTask, TaskCrashed
+from actors.timer import Timer
 from actors.unruly import run_unruly
 
 
@@ -62,6 +63,7 @@ class Cell:
         self._has_begun = False
         self._actor: Actor | None = None
         self._tasks: TaskGroup | None = None
+        self.timers: dict[Timer, None] = {}
         self._scope = anyio.CancelScope()
         self._kill_reason: str | None = None
 
@@ -156,6 +158,13 @@ class Cell:
         self.start_soon(task.run, name=f"{self.path} task")
         return task
 
+    def send_after(self, delay_s: float, message: Any) -> Timer:
+        """Start a timer that ends with this incarnation at the latest."""
+        self._expect_running("start a timer")
+        timer = Timer(self, delay_s, message)
+        self.timers[timer] = None
+        return timer
+
     def _unruly(self, work: Callable[[], Awaitable[Any]], abandon_s: float) -> Callable[[], Awaitable[Any]]:
         name = getattr(work, "__qualname__", type(work).__name__)
         return lambda: run_unruly(
@@ -164,9 +173,12 @@ class Cell:
 
     def start_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any, name: str) -> None:
         """Run ``work``, which handles its own failures, in this incarnation's task group."""
+        self._expect_running("start a task").start_soon(work, *args, name=name)
+
+    def _expect_running(self, to_do: str) -> TaskGroup:
         if self._tasks is None:
-            raise RuntimeError(f"cannot start a task in {self.path!r}: expected a running actor, found it {self.state}")
-        self._tasks.start_soon(work, *args, name=name)
+            raise RuntimeError(f"cannot {to_do} in {self.path!r}: expected a running actor, found it {self.state}")
+        return self._tasks
 
     # --- one incarnation ---------------------------------------------------------------------------------------
 
@@ -247,6 +259,8 @@ class Cell:
         for cell in self._below():  # none, unless the supervisor's stopping was itself cut off
             cell.close()
         self._actor = self._tasks = None
+        for timer in tuple(self.timers):
+            timer.cancel()
         for other in self._watched:
             del other.watchers[self]
         self._watched.clear()

@@ -1,6 +1,8 @@
 """Time as the actors see it: injected, so that a test or a simulation can be the one who moves it."""
 
+import asyncio
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -10,7 +12,10 @@ _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock(Protocol):
-    """Three readings of time, all in seconds; it may offer ``move_on_after``, too (see the function of that name)."""
+    """Three readings of time, all in seconds.
+
+    It may offer more, see the functions of these names: ``move_on_after(delay_s)``, ``call_later(delay_s, call)``.
+    """
 
     def monotonic(self) -> float:
         """A clock that never goes back; only differences mean something."""
@@ -40,6 +45,13 @@ class SystemClock:
     async def sleep(self, delay_s: float) -> None:
         await anyio.sleep(delay_s)
 
+    def call_later(self, delay_s: float, call: Callable[[], object]) -> Callable[[], object] | None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # trio
+            return None
+        return loop.call_later(delay_s, call).cancel
+
 
 def move_on_after(clock: Clock | None, delay_s: float) -> AbstractContextManager[anyio.CancelScope]:
     """Limit what a block may take, as ``anyio.move_on_after`` does, by a clock that can do that itself.
@@ -48,3 +60,13 @@ def move_on_after(clock: Clock | None, delay_s: float) -> AbstractContextManager
     """
     limited: AbstractContextManager[anyio.CancelScope] = getattr(clock, "move_on_after", anyio.move_on_after)(delay_s)
     return limited
+
+
+def call_later(clock: Clock, delay_s: float, call: Callable[[], object]) -> Callable[[], object] | None:
+    """Have ``call`` called once ``delay_s`` has passed; return what calls that off, None if only ``sleep`` is offered.
+
+    It costs a fraction of a task that sleeps.
+    """
+    offered = getattr(clock, "call_later", None)
+    call_off: Callable[[], object] | None = None if offered is None else offered(delay_s, call)
+    return call_off

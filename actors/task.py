@@ -1,4 +1,4 @@
-"""What an actor has running: work whose outcome comes back to it as a message, and timers, which are such work too.
+"""What an actor has running: work whose outcome comes back to it as a message.
 
 A task never decides anything: it posts, and its actor handles. It never outlives the incarnation that started it.
 """
@@ -26,7 +26,7 @@ class TaskCrashed:
 
 
 class OwnedTask:
-    """A task or timer of an actor."""
+    """A task of an actor."""
 
     __slots__ = ("_cell", "_done", "_ended", "_envelope", "_failed", "_scope", "_work", "is_cancelled")
 

@@ -1,6 +1,7 @@
 """A worker's clock on virtual time, which can be wrong."""
 
 import asyncio
+from collections.abc import Callable
 
 from tests.simloop import SimLoop
 
@@ -26,3 +27,6 @@ class SimClock:
 
     async def sleep(self, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
+
+    def call_later(self, delay_s: float, call: Callable[[], object]) -> Callable[[], object]:
+        return self._loop.call_later(delay_s, call).cancel

@@ -8,7 +8,7 @@ abandons the Pipeline. See docs/leases.md. Mirrors: ``KinesisClient.Stream.Shard
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from actors import Actor, OwnedTask, Ref
+from actors import Actor, Ref, Timer
 from kcl_py.delivery.retry import Backoff
 from kcl_py.leases import rules
 from kcl_py.leases.possession import Possession
@@ -81,7 +81,7 @@ class Lease(Actor):
         self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, opening.fault)
         self._is_busy = self._is_pausing = self._is_confirm_wanted = False
         self._backoff = Backoff(RETRY_S, self._options.heartbeat_s / 2, worker.ids.jitter)
-        self._alarms: dict[Alarm, OwnedTask] = {}
+        self._alarms: dict[Alarm, Timer] = {}
         self.state = "taking"
 
     async def on_start(self) -> None:

@@ -8,7 +8,7 @@ before each hand-over. Never writes the row. Mirrors: ``KinesisClient.Stream.Sha
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from actors import Child, Intensity, OwnedTask, Strategy, Supervisor
+from actors import Child, Intensity, OwnedTask, Strategy, Supervisor, Timer
 from kcl_py.delivery.hook import Delivery, HeldBack, Hook, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
@@ -64,8 +64,8 @@ class Pipeline(Supervisor):
         self._hook: Hook | None = None
         self._running: OwnedTask | None = None
         self._ending: OwnedTask | None = None
-        self._pause: OwnedTask | None = None
-        self._limit: OwnedTask | None = None
+        self._pause: Timer | None = None
+        self._limit: Timer | None = None
         self._limit_at = float("inf")
         self._is_draining = self._is_held_back = False
         self.state = "stopped"

@@ -6,7 +6,7 @@ again after the last record *received*. Mirrors: ``KinesisClient.Stream.Shard.Pr
 
 from dataclasses import dataclass
 
-from actors import Actor, OwnedTask, Ref
+from actors import Actor, OwnedTask, Ref, Timer
 from kcl_py.delivery.ahead import Ahead
 from kcl_py.delivery.budget import Account
 from kcl_py.delivery.retry import Backoff
@@ -62,7 +62,7 @@ class Producer(Actor):
         self._arrived_bytes = 0
         self._backoff = Backoff(BACKOFF_S, BACKOFF_MAX_S, worker.ids.jitter)
         self._request: OwnedTask | None = None
-        self._pause: OwnedTask | None = None
+        self._pause: Timer | None = None
         self.state = "stopped"
 
     async def on_message(self, message: object) -> None:

@@ -107,48 +107,6 @@ async def test_outcomes_get_through_to_a_full_mailbox() -> None:
     assert sorted(story[1:-1]) == ["player has waited", "player notes a", "player notes b"]
 
 
-async def test_a_timer_fires_at_its_instant_and_not_before(clock: ManualClock) -> None:
-    """In seconds of the injected clock."""
-    story: Story = []
-    async with running(lambda: Worker(story=story), clock=clock) as root:
-        root.ref.tell(Do(lambda worker: [worker.send_after(s, Note(f"{s:g}")) for s in (2.0, 1.0)]))
-        await clock.advance(0.9)
-        assert story == ["player starts"]
-        await clock.advance(0.2)
-        assert story == ["player starts", "player notes 1"]
-        await clock.advance(1.0)
-        assert story == ["player starts", "player notes 1", "player notes 2"]
-
-
-async def test_a_cancelled_timer_does_not_fire(clock: ManualClock) -> None:
-    """To cancel twice is to cancel once."""
-    story: Story = []
-    async with running(lambda: Worker(story=story), clock=clock) as root:
-        timer: OwnedTask = await root.ref.ask(Do(lambda w: w.send_after(1.0, Note("a"))), timeout_s=PATIENCE_S)
-        timer.cancel()
-        timer.cancel()
-        assert timer.is_cancelled
-        await clock.advance(2.0)
-    assert story == ["player starts", "player stops"]
-
-
-async def test_a_timer_cancelled_after_it_fired_is_void_when_its_message_still_waits(clock: ManualClock) -> None:
-    """Whoever cancels a timer need not expect it any more."""
-    story: Story = []
-    begun, released = anyio.Event(), anyio.Event()
-    async with running(lambda: Worker(story=story), clock=clock) as root:
-        timer: OwnedTask = await root.ref.ask(Do(lambda w: w.send_after(1.0, Note("void"))), timeout_s=PATIENCE_S)
-        root.ref.tell(Hang(begun, released))
-        await begun.wait()
-        await clock.advance(1.0)
-        assert root.tree().mailbox == 2
-        timer.cancel()
-        released.set()
-        await root.ref.ask(Echo("next"), timeout_s=PATIENCE_S)
-        assert root.tree().mailbox == 0
-    assert story[1:-1] == ["player has waited", "player notes next"]
-
-
 async def test_timers_and_tasks_of_an_incarnation_end_with_it(clock: ManualClock, log: EventLog) -> None:
     """The next one is not haunted, neither by what runs nor by what waits."""
     story: Story = []

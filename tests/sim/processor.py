@@ -10,6 +10,7 @@ from kcl_py.processor import Checkpointer, OwnedShard
 from kcl_py.records import Record, RecordBatch
 from tests.sim.history import History
 from tests.sim.plan import Work
+from tests.sim.services import number_of
 
 WORK_S = 0.03
 """The longest that a batch takes a processor in good health."""
@@ -47,7 +48,7 @@ def processor(
             await self._work()
 
         async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
-            is_done, number, records = False, history.counts["batch"], [int(record.data) for record in batch.records]
+            is_done, number, records = False, history.counts["batch"], [number_of(record) for record in batch.records]
             history.note(
                 "batch",
                 w=life,
@@ -103,7 +104,7 @@ def processor(
         async def _save_part(self, checkpointer: Checkpointer, batch: RecordBatch, number: int) -> None:
             """Finish some of the records, and say so, before the others."""
             count = draw.randrange(1, len(batch.records))
-            storm.finished.update(int(record.data) for record in batch.records[:count])
+            storm.finished.update(number_of(record) for record in batch.records[:count])
             history.note("part", w=life, id=number, count=count)
             await self._checkpoint(checkpointer, batch, batch.records[count - 1], batch.records[count - 1])
 

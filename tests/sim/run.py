@@ -37,7 +37,20 @@ class Result(msgspec.Struct):
 
 
 def live(plan: Plan, *, keeps_log: bool = False) -> Result:
-    """Live ``plan`` and judge what happened; with its log, the workers' own events are in the history too."""
+    """Live ``plan`` and judge what happened; with its log, the workers' own events are in the history too.
+
+    The rubbish of a life is cheaper to collect afterwards.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _live(plan, keeps_log)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _live(plan: Plan, keeps_log: bool) -> Result:
     began_s = time.process_time()
     life = _Life(plan, keeps_log)
     life.live()
@@ -55,13 +68,10 @@ def live(plan: Plan, *, keeps_log: bool = False) -> Result:
 
 
 def lives(seeds: Iterable[int]) -> list[Result]:
-    """Live the plans of ``seeds``, one after the other; their rubbish is cheaper to collect at once."""
-    gc.disable()
-    try:
-        return [live(plan(seed)) for seed in seeds]
-    finally:
-        gc.enable()
-        gc.collect()
+    """Live the plans of ``seeds``, one after the other."""
+    results = [live(plan(seed)) for seed in seeds]
+    gc.collect()
+    return results
 
 
 class _Life:

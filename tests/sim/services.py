@@ -12,6 +12,7 @@ from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.local.errors import ModelError
 from kcl_py.local.model import EndShape, Kinesis
+from kcl_py.records import Record
 from tests.sim.history import History
 from tests.sim.numbers import renumbered, shorter
 from tests.sim.plan import Event, Plan
@@ -123,3 +124,8 @@ class Services:
             self._tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
             self.done["row deleted"] += 1
             self.rows.forget(key)
+
+
+def number_of(record: Record) -> int:
+    """Return the number that a record was put with."""
+    return int(record.data[:12])  # what follows, if anything, makes it large

@@ -20,7 +20,7 @@ from tests.sim.life import Life
 from tests.sim.network import Link
 from tests.sim.plan import SERVICES, Event, Plan, Weather
 from tests.sim.processor import Storm, processor
-from tests.sim.services import APP, STREAM, Services
+from tests.sim.services import APP, STREAM, Services, number_of
 from tests.simclock import SimClock
 from tests.simloop import sim_loop
 
@@ -256,7 +256,7 @@ class World:
             if operation == "GetRecords":
                 self._by_name[life].note_memory()
                 if records := reply["Records"]:
-                    self.history.note("given", w=life, first=int(records[0].data), records=len(records))
+                    self.history.note("given", w=life, first=number_of(records[0]), records=len(records))
             return reply
 
         return written if service == "dynamodb" else read

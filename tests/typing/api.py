@@ -39,6 +39,7 @@ from actors import (
     SystemClock,
     TaskAbandoned,
     TaskFailed,
+    Timer,
     UnhandledMessageError,
     log_event,
     running,
@@ -248,8 +249,8 @@ class Greeter(Actor):
         self.greeted = 0
 
     async def on_start(self) -> None:
-        assert_type(self.send_after(1.0, "the clock"), OwnedTask)
-        task = self.run_task(anyio.lowlevel.checkpoint, done=lambda _: "done", failed=lambda error: error)
+        assert_type(self.send_after(1.0, "the clock"), Timer)
+        task: OwnedTask = self.run_task(anyio.lowlevel.checkpoint, done=lambda _: "done", failed=lambda error: error)
         task.cancel()
 
     async def on_message(self, message: object) -> object:
