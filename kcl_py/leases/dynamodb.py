@@ -61,8 +61,8 @@ class DynamoLeaseStore:
 
     async def _find_workers(self) -> bool:
         try:
-            if await find_or_create(self._client, self._workers, self._leases, self._clock):
-                await until_active(self._client, self._workers, self._clock)
+            await find_or_create(self._client, self._workers, self._leases, self._clock)
+            await until_active(self._client, self._workers, self._clock)
         except LeaseTableError as error:
             log.warning("kcl_py.table.workers_unavailable", table=self._workers.name, error=str(error))
             return False

@@ -84,16 +84,17 @@ class Reads:
         """Return what the request returns, or how it failed.
 
         Raises:
-            LeaseTableError: the lease table is gone.
+            LeaseTableError: the lease table or the worker table is gone.
         """
         try:
             return await work()
         except MissingError as error:
             if what == "list":
                 return RequestFailed(what, error)
-            table = self._worker.config.leases.table
+            table = error.target.partition("/")[0]
+            kind = "worker" if table == self._worker.config.leases.workers_table else "lease"
             raise LeaseTableError(
-                f"cannot go on without lease table {table!r}: {error}; "
+                f"cannot go on without {kind} table {table!r}: {error}; "
                 "it was deleted while this worker ran, and is never made anew then"
             ) from error
         except RequestError as error:

@@ -116,11 +116,13 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
 
 
 def shares_are_even(story: Story) -> Iterator[str]:
-    """In a long rest: each shard has a holder, nobody has two more than another, and then nothing moves."""
+    """In a long rest of all who are there: each shard has a holder, nobody has two more than another, nothing moves."""
     drained_s, rest_s = (next((line["t"] for line in story.of(event)), NEVER) for event in ("drained", "rest"))
-    if not 2 * story.failover_s + LONG_REST_S <= rest_s - drained_s < NEVER:
+    resting = {line["w"] for line in story.of("rest")}
+    quiet_s = max((line["t"] for line in story.of("up") if line["w"] in resting), default=NEVER)
+    if not 2 * story.failover_s + LONG_REST_S <= rest_s - max(drained_s, quiet_s) < NEVER:
         return
-    loads = Counter({story.owners[line["w"]]: 0 for line in story.of("rest")})
+    loads = Counter({story.owners[life]: 0 for life in sorted(resting)})
     rows = story.rows(rest_s)
     for shard, row in rows.items():
         is_blocked = any(rows[parent]["checkpoint"] != END for parent in story.parents[shard] if parent in rows)
