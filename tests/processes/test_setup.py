@@ -128,18 +128,20 @@ def test_another_stream_under_the_same_app_is_named_with_the_first(fleet: Fleet)
     assert fleet.rows() == rows
 
 
-def test_lease_table_deleted_under_a_running_worker_ends_it_with_one_error(fleet: Fleet) -> None:
-    """Exit 1: the worker failed. The table is not made anew, since all would be read again from the start."""
+@pytest.mark.parametrize(("kind", "suffix"), [("lease", ""), ("worker", "-WorkerMetricStats")])
+def test_table_deleted_under_a_running_worker_ends_it_with_one_error(fleet: Fleet, kind: str, suffix: str) -> None:
+    """Exit 1: the worker failed. A lease table is not made anew, since all would be read again from the start."""
     fleet.create(1)
     fleet.put(10)
     worker = fleet.start()
     fleet.until_delivered(10)
-    fleet.dynamodb.delete_table(TableName=fleet.app)
+    table = fleet.app + suffix
+    fleet.dynamodb.delete_table(TableName=table)
     assert worker.wait() == 1
     error = the_error(worker.err.lines)
-    assert error.startswith(f"cannot go on without lease table '{fleet.app}': ")
+    assert error.startswith(f"cannot go on without {kind} table '{table}': ")
     assert "deleted while this worker ran" in error
-    assert fleet.app not in fleet.dynamodb.list_tables()["TableNames"]
+    assert table not in fleet.dynamodb.list_tables()["TableNames"]
 
 
 @pytest.mark.parametrize("billing", [ON_DEMAND, PROVISIONED], ids=["on_demand", "provisioned"])
