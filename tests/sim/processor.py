@@ -118,7 +118,7 @@ def processor(
                     raise
             else:
                 if last is not None:
-                    history.note("saved", w=life, shard=batch.shard_id, epoch=self.shard.epoch, n=int(last.data))
+                    history.note("saved", w=life, shard=batch.shard_id, epoch=self.shard.epoch, n=number_of(last))
 
         def _note(self, hook: str) -> None:
             history.note(

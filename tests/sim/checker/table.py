@@ -78,8 +78,17 @@ def an_end_is_final(story: Story) -> Iterator[str]:
 
 
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
-    """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership."""
-    finished: dict[tuple[str, str, float], int] = defaultdict(int)
+    """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership.
+
+    Where the processor alone decides, it can only store when it is asked, in calm.
+    """
+    manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
+    asked = {
+        (line["w"], line["shard"], line["epoch"])
+        for line in story.of("hook")
+        if line["hook"] == "shutdown_requested" and line["t"] >= story.calm_s
+    }
+    finished: dict[tuple[str, str, int], int] = defaultdict(int)
     for batch in story.batches:
         if batch.done_s < NEVER:
             ownership = batch.life, batch.shard, batch.epoch
@@ -96,8 +105,10 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
             and before["holder"] == story.owners.get(life)
             and line["holder"] != story.owners.get(life)
         )
-        is_short = story.covered(shard, line["checkpoint"]) < finished[life, shard, epochs[shard]]
-        if lets_go and line["t"] >= story.calm_s and is_short:
+        ownership = life, shard, epochs[shard]
+        is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
+        can_store = line["t"] >= story.calm_s and (life not in manual or ownership in asked)
+        if lets_go and can_store and is_short:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
 
