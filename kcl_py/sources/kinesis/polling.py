@@ -19,6 +19,8 @@ from kcl_py.sources.source import Fetched, Listing, Position, PositionKind, Shar
 
 DEADLINE_S = 20.0
 """Total time of one request. GetRecords can answer 10 MB: this asks for half a megabyte a second of the network."""
+SHORT_DEADLINE_S = 5.0
+"""The same where answers are small: one that hangs is soon asked for again, such as the listing of a start."""
 LISTINGS = 4
 """How often one listing is begun anew because its page token (which lives 5 minutes) expired."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +61,7 @@ class KinesisSource:
         client: made by aioboto3 or aiobotocore (SDK retries off; the decoder is installed here), or a model.
         stream: the stream's name or ARN.
         clock: tells the server's time where a reply has no Date header.
-        deadline_s: total time of one request.
+        deadline_s: total time of one request; of those with small answers at most 5 s.
     """
 
     def __init__(self, client: KinesisClient, stream: str, *, clock: Clock, deadline_s: float = DEADLINE_S) -> None:
@@ -68,12 +70,12 @@ class KinesisSource:
         self._arn = {"StreamARN": stream} if stream.startswith("arn:") else {}
         self._naming = self._arn or {"StreamName": stream}
         self._clock = clock
-        self._deadline_s = deadline_s
+        self._deadline_s, self._short_deadline_s = deadline_s, min(deadline_s, SHORT_DEADLINE_S)
         if hasattr(client, "meta"):
             decode.install(client)
 
     async def describe(self) -> StreamInfo:
-        with request("DescribeStreamSummary", self._stream, deadline_s=self._deadline_s, clock=self._clock):
+        with request("DescribeStreamSummary", self._stream, deadline_s=self._short_deadline_s, clock=self._clock):
             reply = await self._client.describe_stream_summary(**self._naming)
         summary = reply["StreamDescriptionSummary"]
         return StreamInfo(
@@ -103,7 +105,7 @@ class KinesisSource:
 
     async def _page(self, **arguments: Any) -> Any:
         """One page; AWS refuses a token together with a name."""
-        with request("ListShards", self._stream, deadline_s=self._deadline_s, clock=self._clock):
+        with request("ListShards", self._stream, deadline_s=self._short_deadline_s, clock=self._clock):
             return await self._client.list_shards(**arguments)
 
     async def open(self, shard_id: str, position: Position) -> str:
@@ -113,7 +115,8 @@ class KinesisSource:
                 arguments["Timestamp"] = _instant(position.value)
             case PositionKind.AT | PositionKind.AFTER:
                 arguments["StartingSequenceNumber"] = str(position.value)
-        with request("GetShardIterator", f"{self._stream}/{shard_id}", deadline_s=self._deadline_s, clock=self._clock):
+        target, deadline_s = f"{self._stream}/{shard_id}", self._short_deadline_s
+        with request("GetShardIterator", target, deadline_s=deadline_s, clock=self._clock):
             reply = await self._client.get_shard_iterator(**arguments)
         return str(reply["ShardIterator"])
 

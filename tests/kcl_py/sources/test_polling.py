@@ -1,5 +1,8 @@
 """KinesisSource over the local Kinesis in memory: listing, opening and reading to the end."""
 
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +12,9 @@ from actors import SystemClock
 from actors.testing import ManualClock
 from kcl_py.errors import IteratorExpiredError, MissingError, RejectedError, RequestError
 from kcl_py.local.client import KinesisClient
+from kcl_py.local.faults.client import FaultyClient
+from kcl_py.local.faults.fault import Fault, Kind
+from kcl_py.local.faults.faults import Faults
 from kcl_py.local.model import EndShape, Kinesis
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Fetched, Position, PositionKind
@@ -223,3 +229,29 @@ async def test_fetch_says_expired_when_an_iterator_is_older_than_five_minutes() 
     await world.clock.advance(301.0)
     with pytest.raises(IteratorExpiredError):
         await world.source.fetch(FIRST, iterator, limit=1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "within_s"),
+    [
+        (lambda source: source.describe(), 5.0),
+        (lambda source: source.list_shards(), 5.0),
+        (lambda source: source.open(FIRST, TRIM_HORIZON), 5.0),
+        (lambda source: source.fetch(FIRST, "iterator", limit=1), 20.0),
+    ],
+    ids=["describe", "list_shards", "open", "fetch"],
+)
+async def test_request_that_hangs_is_given_up_the_sooner_the_less_it_asks_for(
+    ask: Callable[[KinesisSource], Awaitable[object]], within_s: float
+) -> None:
+    """A worker whose first listing is lost on the way does not wait for it as for ten megabytes."""
+    world = World()
+    client = FaultyClient(
+        world.client, "kinesis", Faults([Fault(kind=Kind.HANG)], random=random.Random(0)), clock=world.clock
+    )
+    asked = asyncio.ensure_future(ask(KinesisSource(client, "orders", clock=world.clock)))
+    await world.clock.advance(within_s - 0.1)
+    assert not asked.done()
+    await world.clock.advance(0.2)
+    with pytest.raises(RequestError, match="no reply before the deadline"):
+        await asked
