@@ -50,6 +50,7 @@ from kcl_py.tree.coordinator import Coordinator
 from kcl_py.tree.messages import Stopped, StopWorker
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
+from kcl_py.tree.watchdog import Watchdog
 from kcl_py.tree.worker import Ids, Worker
 
 SHARDS_GRACE_S = 15.0
@@ -135,6 +136,8 @@ class Stream:
             self._is_open, self._stopping_until = True, None
             stack.callback(self._close)
             self._worker = await self._set_up(stack)
+            if isinstance(self._clock, SystemClock):
+                stack.enter_context(Watchdog(self._config.leases.margin_s / 2, self._worker.log).watching())
             self._top = StreamSupervisor(self._worker)
             self._stopped = Stopped()
             self._root = await stack.enter_async_context(

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 
@@ -51,6 +52,19 @@ class Stubborn(Recorder):
         while True:
             with suppress(BaseException):
                 await anyio.sleep_forever()
+
+
+class Blocking(Recorder):
+    """Computes on the event loop until there is a file of that name."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        self.say(batch)
+        compute()
+
+
+def compute() -> None:
+    while not Path("computed").exists():
+        pass
 
 
 class Interrupting(Recorder):

@@ -1,0 +1,90 @@
+"""Names the code that keeps the event loop from running, while it still does.
+
+A hook that computes, or waits without ``await``, stops the heartbeats of every shard. A thread of the worker's own sees
+that the loop no longer beats, and looks at what the loop's thread is doing. Seconds are those of the machine.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import actors
+import kcl_py
+
+LOOKS = 4
+"""Beats of the loop, and looks at them, within the limit."""
+MOST_FRAMES = 8
+"""So many of the blocking calls are named, the innermost ones."""
+_FRAMEWORK = tuple(f"{Path(str(module.__file__)).parent}/" for module in (asyncio, actors, kcl_py))
+
+
+class Watchdog:
+    """Watches the running event loop.
+
+    Args:
+        limit_s: how long the loop may stand still; it is said then, and again each time that this has doubled.
+        log: where it is said, from a thread.
+    """
+
+    def __init__(self, limit_s: float, log: Any) -> None:
+        self._limit_s, self._log = limit_s, log
+        self._loop, self._thread_id = asyncio.get_running_loop(), threading.get_ident()
+        self._beaten_at = time.monotonic()
+        self._is_over = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch while the block is open."""
+        self._beat()
+        thread = threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+            self._timer.cancel()
+            thread.join()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now - self._beaten_at >= self._limit_s:
+            self._log.warning("kcl_py.loop.runs_again", after_s=round(now - self._beaten_at, 3))
+        self._beaten_at = now
+        self._timer = self._loop.call_later(self._limit_s / LOOKS, self._beat)
+
+    def _watch(self) -> None:
+        limit_s, beaten_at = self._limit_s, self._beaten_at
+        while not self._is_over.wait(self._limit_s / LOOKS):
+            if self._beaten_at != beaten_at:
+                limit_s, beaten_at = self._limit_s, self._beaten_at
+            for_s = time.monotonic() - beaten_at
+            if for_s >= limit_s:
+                limit_s = 2 * for_s
+                self._tell(for_s)
+
+    def _tell(self, for_s: float) -> None:
+        frame = sys._current_frames().get(self._thread_id)
+        if frame is not None:
+            calls = blocking_calls(frame)
+            code, at = calls[0].f_code.co_qualname, " > ".join(map(_place, calls[-MOST_FRAMES:]))
+            self._log.warning("kcl_py.loop.blocked", for_s=round(for_s, 3), code=code, at=at)
+
+
+def blocking_calls(innermost: FrameType) -> list[FrameType]:
+    """Return the calls that the framework made last, outermost first; its own innermost one if it is busy itself."""
+    calls: list[FrameType] = []
+    frame: FrameType | None = innermost
+    while frame is not None and not frame.f_code.co_filename.startswith(_FRAMEWORK):
+        calls.insert(0, frame)
+        frame = frame.f_back
+    return calls or [innermost]
+
+
+def _place(frame: FrameType) -> str:
+    return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"
