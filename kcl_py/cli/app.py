@@ -83,12 +83,14 @@ def check(file: File) -> int:
 
 @app.command()
 def status(
-    file: File, as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False
+    file: File,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
+    watching: Annotated[bool, typer.Option("--watch", help="Keep it up to date until Ctrl-C.")] = False,
 ) -> int:
     """Show workers, shards and lags as the lease table tells them."""
     from kcl_py.cli.status import status_command
 
-    return status_command(file, as_json=as_json)
+    return status_command(file, as_json=as_json, watching=watching)
 
 
 @app.command()

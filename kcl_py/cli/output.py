@@ -9,22 +9,27 @@ import sys
 from kcl_py.errors import KclError
 
 
-def say(text: str) -> None:
+def say(text: str) -> bool:
     """Write ``text`` to stdout, at once; nothing happens if there is none, or nobody reads it any more.
+
+    Returns:
+        False if nobody reads it: whoever would go on saying can stop.
 
     Raises:
         KclError: it cannot be written.
     """
     if sys.stdout is None:
-        return
+        return False
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         _close()
+        return False
     except OSError as error:
         _close()
         raise KclError(f"cannot write to stdout: {error.strerror}; send it elsewhere") from error
+    return True
 
 
 def _close() -> None:

@@ -1,6 +1,9 @@
 """``kcl status FILE``: who holds which shard, and how far behind it is."""
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +25,16 @@ if TYPE_CHECKING:
     from kcl_py.sources.source import StreamInfo
 
 
-def status_command(file: Path, *, as_json: bool) -> int:
-    """Print the status as one JSON object or as text; return the exit code."""
-    status = anyio.run(_read, load_config(file))
+def status_command(file: Path, *, as_json: bool, watching: bool) -> int:
+    """Print the status as one JSON object or as text, once or until Ctrl-C; return the exit code."""
+    config = load_config(file)
+    if watching:
+        from kcl_py.cli.watch import watch
+
+        with suppress(KeyboardInterrupt):  # the way to end it
+            anyio.run(partial(watch, config, as_json=as_json))
+        return 0
+    status = anyio.run(_read, config)
     say((json.dumps(status) if as_json else text(status)) + "\n")
     return 0
 
@@ -34,8 +44,17 @@ async def _read(config: "Config") -> Report:
         return await read_status(clients.leases, config, stream=clients.stream, now_s=SystemClock().time())
 
 
+def _warn(malformed: str) -> None:
+    structlog.get_logger().warning("kcl_py.table.malformed_row", error=malformed)
+
+
 async def read_status(
-    store: "LeaseStore", config: "Config", *, stream: "StreamInfo | None" = None, now_s: float
+    store: "LeaseStore",
+    config: "Config",
+    *,
+    stream: "StreamInfo | None" = None,
+    now_s: float,
+    warn: Callable[[str], None] = _warn,
 ) -> Report:
     """Read both tables.
 
@@ -44,6 +63,7 @@ async def read_status(
         config: for the names of app, stream and table, and the failover time.
         stream: whose rows they must be; None: that is not looked at.
         now_s: Unix seconds.
+        warn: is told of each item that is no lease.
 
     Raises:
         LeaseTableError: there is no lease table.
@@ -56,7 +76,7 @@ async def read_status(
     if stream is not None and (others := strangers(scan.rows, stream)):
         raise mismatch(others[0], stream, config.leases.table)
     for sentence in scan.malformed:
-        structlog.get_logger().warning("kcl_py.table.malformed_row", error=sentence)
+        warn(sentence)
     return report(config, scan.rows, workers, now_s)
 
 

@@ -1,0 +1,165 @@
+"""``kcl status FILE --watch``: the status again and again, with what has changed meanwhile.
+
+On a terminal one screen that keeps up to date, with what needs attention on top; elsewhere one report after the other.
+"""
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from actors.clock import Clock, SystemClock
+from kcl_py.changes import changes
+from kcl_py.cli.output import say
+from kcl_py.cli.status import read_status
+from kcl_py.clients import connect_to_look
+from kcl_py.errors import AwsSetupError
+from kcl_py.printable import printable
+from kcl_py.status import Report, text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+    from rich.table import Table
+
+    from kcl_py.config import Config
+    from kcl_py.leases.store import LeaseStore
+    from kcl_py.sources.source import StreamInfo
+
+MOST_CHANGES = 8
+"""So many of the latest are shown."""
+FIXED_LINES = 8
+"""Of the screen, beside the rows of its tables and the changes."""
+SHOWN_DIGITS = 12
+"""Of a sequence number: the last ones, which differ."""
+
+Show = Callable[[Report, str], bool]
+"""Shows a report, and a sentence about what is wrong with it; False if nobody looks any more."""
+
+
+async def watch(config: "Config", *, as_json: bool) -> None:
+    """Show the status until cancelled. Raises what ``kcl status`` raises, if the first look fails."""
+    clock = SystemClock()
+    async with connect_to_look(config) as clients:
+        if as_json or not sys.stdout.isatty():
+            await _look_on(clients.leases, config, clients.stream, clock, _lines if as_json else _reports)
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console()
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            await _look_on(
+                clients.leases,
+                config,
+                clients.stream,
+                clock,
+                lambda status, trouble: _draw(live, screen(status, trouble, console.height)),
+            )
+
+
+async def _look_on(
+    store: "LeaseStore", config: "Config", stream: "StreamInfo | None", clock: Clock, show: Show
+) -> None:
+    """Read both tables each tick until nobody looks; one that cannot be read now is read again."""
+    latest: deque[str] = deque(maxlen=MOST_CHANGES)
+    status: Report | None = None
+    while True:
+        trouble: list[str] = []
+        try:
+            new = await read_status(store, config, stream=stream, now_s=clock.time(), warn=trouble.append)
+        except AwsSetupError as error:
+            if status is None:
+                raise
+            trouble = [str(error)]
+        else:
+            happened = changes(status, new) if status is not None else []
+            latest.extendleft(f"{new['at'][11:19]} {one}" for one in happened)
+            status = new | {"changes": happened, "latest": list(latest)}
+        if not show(status, "; ".join(trouble)):
+            return
+        await clock.sleep(config.leases.tick_s)
+
+
+def _lines(status: Report, trouble: str) -> bool:
+    shown = {key: value for key, value in status.items() if key != "latest"}
+    return say(json.dumps(shown | {"trouble": trouble or None}) + "\n")
+
+
+def _reports(status: Report, trouble: str) -> bool:
+    changed = "".join(f"{one}\n" for one in status["changes"])
+    return say((f"{printable(trouble)}\n\n" if trouble else "") + f"{text(status)}\n{changed}\n")
+
+
+def _draw(live: "Live", drawn: "RenderableType") -> bool:
+    live.update(drawn, refresh=True)
+    return True
+
+
+def screen(status: Report, trouble: str, height: int) -> "RenderableType":
+    """Draw a report that has ``latest`` changes, no higher than ``height`` lines."""
+    from rich.console import Group
+    from rich.text import Text
+
+    totals = "  ".join(f"{key} {_cell(value)}" for key, value in status["totals"].items())
+    at = datetime.fromisoformat(status["at"]).strftime("%H:%M:%S")
+    head = Text(f"{status['app']} on {status['stream']}  {at} UTC  {totals}", style="bold")
+    latest = [Text(one, style="dim", no_wrap=True) for one in status["latest"]]
+    left = height - FIXED_LINES - len(latest) - bool(trouble)
+    workers = status["workers"][: max(left // 3, 3)]
+    shards = sorted((row for row in status["shards"] if row["state"] != "ended"), key=_urgency)
+    shown = shards[: max(left - len(workers), 3)]
+    parts: list[RenderableType] = [head, Text(printable(trouble), style="red")] if trouble else [head]
+    parts += [_workers(workers), Text(_more(len(status["workers"]) - len(workers), "workers"), style="dim")]
+    parts += [_shards(shown), Text(_more(len(shards) - len(shown), "shards that are well"), style="dim"), *latest]
+    return Group(*parts)
+
+
+def _urgency(row: Report) -> tuple[bool, bool, bool, int, str]:
+    """What stands still first, then what nobody has, what moves, and what is farthest behind."""
+    is_bad = bool(row["halted"] or row["fault"])
+    return not is_bad, row["state"] != "free", row["state"] != "handoff", -(row["lag_ms"] or 0), row["shard"]
+
+
+def _workers(rows: Sequence[Report]) -> "Table":
+    table = _table("worker", "state", "held", "max", "seen s ago")
+    for row in rows:
+        style = {"silent": "red", "draining": "yellow", "starting": "yellow"}.get(row["state"], "")
+        table.add_row(
+            *map(_cell, (row["worker"], row["state"], row["held"], row["max"], row["seen_s_ago"])), style=style
+        )
+    return table
+
+
+def _shards(rows: Sequence[Report]) -> "Table":
+    table = _table("shard", "state", "owner", "next", "checkpoint", "lag ms", "age s", "halted or fault")
+    for row in rows:
+        halted = row["halted"] and f"{row['halted']['error']} at {_short(row['halted']['position'])}"
+        is_bad = bool(halted or row["fault"])
+        style = "red" if is_bad else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
+        cells = (row["shard"], row["state"], row["owner"], row["next_owner"], _short(row["checkpoint"]))
+        table.add_row(*map(_cell, (*cells, row["lag_ms"], row["lag_age_s"], halted or row["fault"])), style=style)
+    return table
+
+
+def _table(*columns: str) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in columns:
+        table.add_column(name, no_wrap=True, justify="right" if name in ("held", "lag ms", "age s") else "left")
+    return table
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else printable(str(value)).replace("[", r"\[")
+
+
+def _short(position: str) -> str:
+    return f"…{position[-SHOWN_DIGITS:]}" if position.isdigit() and len(position) > SHOWN_DIGITS else position
+
+
+def _more(count: int, what: str) -> str:
+    return f"and {count} more {what}" if count > 0 else ""

@@ -1,0 +1,97 @@
+"""``kcl status --watch``: what happens to a fleet is told while it happens."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from threading import Thread
+from typing import Any
+
+from tests.processes.fleet import Fleet
+from tests.processes.process import KCL, PATIENCE_S, Process
+
+
+def watching(fleet: Fleet, *arguments: str) -> Process:
+    return Process(KCL, "status", "worker.yaml", "--watch", *arguments, cwd=fleet.folder, env=fleet.env())
+
+
+def test_each_line_is_a_status_with_what_has_changed(fleet: Fleet) -> None:
+    """A second worker joins, and gets its share; Ctrl-C is the way to end it."""
+    fleet.create(2)
+    fleet.put(10)
+    fleet.start(leases__worker_id="alpha")
+    fleet.until_delivered(10)
+    watch = watching(fleet, "--json")
+    watch.out.until_said('"changes": []')
+    fleet.start(leases__worker_id="beta")
+    watch.out.until_said("went from alpha/")
+    said = [json.loads(line) for line in watch.out.lines]
+    assert all(list(status)[-2:] == ["changes", "trouble"] and status["trouble"] is None for status in said)
+    changes = [change for status in said for change in status["changes"]]
+    assert any(change.startswith("beta/") and change.endswith("is there, starting") for change in changes)
+    watch.send(signal.SIGINT)
+    assert (watch.wait(), watch.err.lines) == (0, [])
+
+
+def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet) -> None:
+    """It shows the shard, and ends at Ctrl-C without a trace."""
+    fleet.create(1)
+    fleet.put(10)
+    fleet.start()
+    fleet.until_delivered(10)
+    ours, its = pty.openpty()
+    watch = subprocess.Popen(
+        [KCL, "status", "worker.yaml", "--watch"],
+        cwd=fleet.folder,
+        env=fleet.env(TERM="xterm", COLUMNS="160", LINES="40"),
+        stdout=its,
+        stderr=subprocess.PIPE,
+    )
+    os.close(its)
+    shown = b""
+    while b"shardId-000000000000" not in shown:
+        shown += os.read(ours, 65536)
+    watch.send_signal(signal.SIGINT)
+    rest: list[Any] = []
+    reader = Thread(target=lambda: rest.extend(_read_on(ours)))
+    reader.start()
+    assert watch.wait(PATIENCE_S) == 0
+    reader.join()
+    os.close(ours)
+    assert watch.stderr is not None
+    assert watch.stderr.read() == b""
+    watch.stderr.close()
+    assert shown.startswith(b"\x1b[?1049h")
+    assert b"\x1b[?1049l" in b"".join(rest), "the alternate screen is left"
+
+
+def _read_on(terminal: int) -> list[bytes]:
+    """Read until nobody has the other end any more, which Linux tells by an error."""
+    found = []
+    try:
+        while piece := os.read(terminal, 65536):
+            found.append(piece)
+    except OSError:
+        pass
+    return found
+
+
+def test_watching_ends_when_nobody_reads_any_more(fleet: Fleet) -> None:
+    """As with ``head``."""
+    fleet.create(1)
+    fleet.put(1)
+    fleet.start()
+    fleet.until_delivered(1)
+    done = subprocess.run(
+        f"'{KCL}' status worker.yaml --watch --json | head -n 1",
+        shell=True,
+        cwd=fleet.folder,
+        env=fleet.env(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    assert json.loads(done.stdout)["totals"]["shards"] == 1
+    assert done.stderr == ""
