@@ -68,8 +68,8 @@ class View:
         self._beats, self._counters = Sightings(failover_s), Sightings(failover_s)
         self._missing = Sightings(failover_s)
         self._ever_seen: dict[str, None] = {}
-        self._scanned_at = float("inf")
-        """When the lease table was first read."""
+        self._scanned_at = self._looked_at = float("inf")
+        """When the lease table was first read, of the reads that follow each other; and when last."""
         self._draining_since: dict[str, float] = {}
         self.members: dict[str, WorkerRow] | None = None
         self.rows: dict[str, LeaseRow] | None = None
@@ -101,8 +101,13 @@ class View:
         return Turnover(gone, has_news, tuple(row for row in rows if row.worker not in self.members))
 
     def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
-        """Take in the lease table."""
-        self._scanned_at = min(self._scanned_at, ended_at)
+        """Take in the lease table.
+
+        What is missing now and was missing before was not missing between, if nobody looked for long.
+        """
+        if not self._is_looking(begun_at):
+            self._scanned_at, self._missing = ended_at, Sightings(self._failover_s)
+        self._looked_at = ended_at
         self._ever_seen.update(dict.fromkeys(rows))
         for key in self._ever_seen:
             counter = rows[key].counter if key in rows else None
@@ -112,6 +117,10 @@ class View:
         self._counters.keep(rows)
         for row in rows.values():
             self.note_row(row, begun_at=begun_at, ended_at=ended_at)
+
+    def _is_looking(self, now: float) -> bool:
+        """Whether the lease table was read a short while ago."""
+        return self._looked_at <= now <= self._looked_at + self._failover_s / 2
 
     def note_row(self, row: LeaseRow, *, begun_at: float, ended_at: float) -> None:
         """Take in one row that was read, or that an acknowledged write returned."""
@@ -179,11 +188,13 @@ class View:
         return {worker for worker, since_at in self._draining_since.items() if since_at <= before}
 
     def may_make(self, key: str, now: float) -> bool:
-        """Whether a row that is not there may be made: at once if there never was one, else after F without it.
+        """Whether a row that is not there may be made: at once if there never was one, else after F of missing it.
 
         Who has just joined others cannot know whether it was deleted under its holder, and so waits as long; not when
         there are no rows and nobody says that he holds any, as when a fleet first starts.
         """
+        if not self._is_looking(now):
+            return False
         if key not in self._ever_seen:
             can_be_held = any(self.rows or other.held for other in self.others())
             return not can_be_held or now > self._scanned_at + self._failover_s

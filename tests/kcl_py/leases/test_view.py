@@ -173,12 +173,25 @@ def test_vanished_row_may_be_made_again_only_after_f_without_it() -> None:
     """Its holder may still be handing over; a row that never was may be made at once."""
     view = a_view()
     scan(view, HELD, at=0.0)
-    scan(view, at=1.0)
-    assert view.may_make("new", 1.0)
+    for at in (1.0, 5.0, 9.0):
+        scan(view, at=at)
+    assert view.may_make("new", 9.0)
     assert not view.may_make("shard", 11.0)
     assert view.may_make("shard", 11.1)
     scan(view, HELD, at=12.0)
+    assert not view.may_make("shard", 12.1)
+
+
+def test_row_is_not_missed_while_nobody_looks() -> None:
+    """It may have been made, taken and deleted again during a pause: its holder has yet to notice."""
+    view = a_view()
+    scan(view, HELD, at=0.0)
+    scan(view, at=1.0)
+    assert not view.may_make("shard", 20.0)
+    for at in (20.0, 24.0, 28.0):
+        scan(view, at=at)
     assert not view.may_make("shard", 30.0)
+    assert view.may_make("shard", 30.1)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +207,8 @@ def test_row_that_a_newcomer_misses_is_made_at_once_only_if_nobody_can_hold_it(
     look(view, *(WorkerRow(OTHER, state="active", held=count) for count in (held,) if count is not None), at=0.0)
     scan(view, *rows, at=0.0)
     assert view.may_make("missed", 1.0) is at_once
+    for at in (4.0, 8.0):
+        scan(view, *rows, at=at)
     assert view.may_make("missed", 10.1)
 
 
