@@ -91,10 +91,11 @@ class Reads:
         except MissingError as error:
             if what == "list":
                 return RequestFailed(what, error)
-            table = error.target.partition("/")[0]
-            kind = "worker" if table == self._worker.config.leases.workers_table else "lease"
+            leases = self._worker.config.leases
+            is_of_workers = what in ("members", "announce") or what.startswith("forget ")
+            table = f"worker table {leases.workers_table!r}" if is_of_workers else f"lease table {leases.table!r}"
             raise LeaseTableError(
-                f"cannot go on without {kind} table {table!r}: {error}; "
+                f"cannot go on without {table}: {error}; "
                 "it was deleted while this worker ran, and is never made anew then"
             ) from error
         except RequestError as error:
