@@ -105,3 +105,58 @@ def local(
     from kcl_py.cli.local import local_command
 
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)
+
+
+leases = typer.Typer(help="Show lease rows, and change them while no worker runs.", no_args_is_help=True)
+app.add_typer(leases, name="leases")
+
+Shards = Annotated[list[str] | None, typer.Option("--shard", metavar="ID", help="Only this shard; may be repeated.")]
+Sure = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@leases.command()
+def show(
+    file: File,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all fields.")] = False,
+) -> int:
+    """Show each lease row as it is in the table."""
+    from kcl_py.cli.leases import show_command
+
+    return show_command(file, as_json=as_json)
+
+
+@leases.command()
+def reset(
+    file: File,
+    start: Annotated[
+        str | None, typer.Option(metavar="START", help="trim_horizon, latest or a time; default: that of FILE.")
+    ] = None,
+    yes: Sure = False,
+) -> int:
+    """Have the whole stream be read anew, as if nobody had ever read it."""
+    from kcl_py.cli.leases import reset_command
+
+    return reset_command(file, start, is_sure=yes)
+
+
+@leases.command("set")
+def set_(
+    file: File,
+    shard: Annotated[str, typer.Option(metavar="ID", help="The shard.")],
+    to: Annotated[
+        str, typer.Option(metavar="PLACE", help="trim_horizon, latest, a time, or the last finished number.")
+    ],
+    yes: Sure = False,
+) -> int:
+    """Have one shard be read from another place on."""
+    from kcl_py.cli.leases import set_command
+
+    return set_command(file, shard, to, is_sure=yes)
+
+
+@leases.command()
+def release(file: File, shard: Shards = None, yes: Sure = False) -> int:
+    """Free the rows of workers that are no more, so that nobody waits until they expire."""
+    from kcl_py.cli.leases import release_command
+
+    return release_command(file, shard or [], is_sure=yes)

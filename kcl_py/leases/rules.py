@@ -225,6 +225,40 @@ def reset(row: LeaseRow) -> Write:
     return Write("reset", row.key, (Is(_COUNTER, row.counter), Is(_native("stream"), row.native.stream)))
 
 
+def reposition(row: LeaseRow, *, checkpoint: str, start_ms: int | None) -> Write:
+    """Build an operator's write that has a shard begin elsewhere, held by nobody; what was said of it goes."""
+    begins: dict[Path, Any] = {}
+    if start_ms is not None:
+        begins = (
+            {_native("start"): start_ms} if row.has_native else {_NATIVE: map_from_native(Native(start_ms=start_ms))}
+        )
+    said = (_native("owner"), _native("delivered"), *_VOLATILE, *(() if start_ms is not None else (_native("start"),)))
+    return Write(
+        operation="reposition",
+        key=row.key,
+        tests=_as_seen(row),
+        set={_COUNTER: row.counter + 1, _CHECKPOINT: checkpoint, _SUB: 0, _SWITCHES: 0, **begins},
+        remove=(_OWNER, _HOLDER, _CHILDREN, *_PENDING, *(said if row.has_native else ())),
+    )
+
+
+def evict(row: LeaseRow) -> Write:
+    """Build an operator's write that takes all names out of a row, and leaves the rest."""
+    owner = (_native("owner"),) if row.has_native else ()
+    return Write(
+        operation="evict",
+        key=row.key,
+        tests=_as_seen(row),
+        set={_COUNTER: row.counter + 1},
+        remove=(_OWNER, _HOLDER, *owner),
+    )
+
+
+def remove(row: LeaseRow) -> Write:
+    """Build the tests under which an operator deletes a row: it is as seen."""
+    return Write("remove", row.key, _as_seen(row))
+
+
 def decide(write: Write, found: LeaseRow | None) -> Outcome:
     """Say what a consistent read tells about a write that failed its condition or had no reply.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kcl_py.leases import rules
 from kcl_py.leases.items import item_from_row
-from kcl_py.leases.row import SHARD_END, Halt, LeaseRow, Native
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, Halt, LeaseRow, Native
 from kcl_py.leases.store import AnyOf, Path, Write
 from kcl_py.records import SequenceNumber
 
@@ -176,6 +176,46 @@ CASES = (
     _case("let go", a_row(), rules.let_go(a_row(), owner=ME), counter=42, owner=None),
     _case("let go in a handoff", a_handoff(), rules.let_go(a_handoff(), owner=ME), counter=42, checkpoint_owner=None),
 )
+
+ENDED = a_row(owner=None, checkpoint=SHARD_END, children=("shardId-a",), native={"owner": None, "delivered": "1002"})
+BY_HAND = (
+    _case(
+        "reposition to a number",
+        HALTED,
+        rules.reposition(HALTED, checkpoint="700", start_ms=None),
+        counter=42,
+        owner=None,
+        checkpoint="700",
+        switches=0,
+        native={"owner": None, "start_ms": None, **GONE},
+    ),
+    _case(
+        "reposition an ended row to an instant",
+        ENDED,
+        rules.reposition(ENDED, checkpoint=AT_TIMESTAMP, start_ms=77),
+        counter=42,
+        checkpoint=AT_TIMESTAMP,
+        switches=0,
+        children=(),
+        native={"start_ms": 77, "delivered": None},
+    ),
+    Case(
+        "reposition a row of the java client",
+        JAVA,
+        rules.reposition(JAVA, checkpoint=LATEST, start_ms=77),
+        LeaseRow(KEY, counter=4, checkpoint=LATEST, native=Native(start_ms=77)),
+    ),
+    _case(
+        "evict",
+        a_handoff(),
+        rules.evict(a_handoff()),
+        counter=42,
+        owner=None,
+        checkpoint_owner=None,
+        native={"owner": None},
+    ),
+)
+"""What an operator writes; nobody asks later whether it took effect."""
 
 
 def stored(row: LeaseRow, *, requested: bool = True) -> dict[str, Any]:

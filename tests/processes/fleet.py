@@ -152,6 +152,12 @@ class Fleet:
         """Wait until ``count`` different records were delivered, of one shard or of all together."""
         self._until(lambda: self._count(shard) >= count, f"{count} records")
 
+    def until_delivered_times(self, count: int, shard: str | None = None) -> None:
+        """Wait until there were so many deliveries, repetitions too, of one shard or of all together."""
+        self._until(
+            lambda: sum(shard in (None, each.shard) for each in self._deliveries) >= count, f"{count} deliveries"
+        )
+
     def until_all_go_on(self, after: float) -> None:
         """Wait until there were deliveries of every shard after an instant, in Unix seconds."""
         self._until(lambda: min(self._latest.values()) > after, "deliveries of every shard")

@@ -1,0 +1,203 @@
+"""``kcl leases``: what an operator does to lease rows. Shows what it will do, and does it only while no worker runs."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import typer
+
+from actors.clock import SystemClock
+from kcl_py.cli.failure import WORKER_FAILED
+from kcl_py.cli.loading import load_config
+from kcl_py.cli.output import say
+from kcl_py.clients import connect_to_look, looking_at
+from kcl_py.config import parse_start
+from kcl_py.errors import ConditionFailedError, ConfigError, KclError, MissingError, RejectedError
+from kcl_py.leases.identity import mismatch, strangers
+from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
+from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.printable import printable
+from kcl_py.records import SequenceNumber
+from kcl_py.sources.source import Position, PositionKind
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
+
+    from kcl_py.clients import Clients
+    from kcl_py.config import Config
+
+SLACK_S = 0.5
+"""Beside the failover time: for how long it is watched whether a worker runs."""
+
+
+def show_command(file: Path, *, as_json: bool) -> int:
+    """Print each row as the table holds it, one a line."""
+    rows = anyio.run(_show, load_config(file))
+    for row in rows:
+        say((json.dumps(asdict(row)) if as_json else _line(row)) + "\n")
+    return 0
+
+
+def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
+    """Have the stream be read anew from ``start``, or from the file's."""
+    config = load_config(file)
+    at = config.start if start is None else _position(start)
+
+    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
+        listing = await clients.source.list_shards(at if at.kind is PositionKind.AT_TIMESTAMP else None)
+        assert clients.stream is not None
+        return begin_anew(rows, listing, at, stream=clients.stream.identity)
+
+    return anyio.run(_change, config, plan, is_sure)
+
+
+def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
+    """Have one shard be read from ``to`` on, or after that sequence number."""
+    config = load_config(file)
+    place = SequenceNumber(int(to)) if to.isdigit() else _position(to)
+
+    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
+        row = _of(rows, shard, config)
+        if row.has_ended:
+            raise KclError(
+                f"cannot move {shard!r}: expected a shard that is being read, found one that was read to its end; "
+                "its children go on already; to read all again, use kcl leases reset"
+            )
+        now_s = (await clients.source.describe()).server_time_s
+        return [begin_at(row, place, now_ms=int(now_s * 1000))]
+
+    return anyio.run(_change, config, plan, is_sure)
+
+
+def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
+    """Take the names of workers that are no more out of these rows, or of all."""
+    config = load_config(file)
+
+    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
+        chosen = [_of(rows, shard, config) for shard in shards] or list(rows.values())
+        return [let_go(row) for row in chosen if row.holder is not None]
+
+    return anyio.run(_change, config, plan, is_sure)
+
+
+def _position(text: str) -> Position:
+    try:
+        return parse_start(text)
+    except ValueError:
+        raise ConfigError(
+            f"cannot begin at {text!r}: expected trim_horizon, latest, an ISO-8601 time with its zone such as "
+            "2026-01-31T09:00:00Z, or for one shard a sequence number"
+        ) from None
+
+
+def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
+    if shard not in rows:
+        raise KclError(
+            f"cannot change {shard!r}: expected a shard with a row in {config.leases.table!r}, found {len(rows)} "
+            "others; kcl leases show lists them"
+        )
+    return rows[shard]
+
+
+async def _show(config: "Config") -> list[LeaseRow]:
+    async with connect_to_look(config) as clients:
+        return list((await _rows(clients, config)).values())
+
+
+async def _rows(clients: "Clients", config: "Config") -> dict[str, LeaseRow]:
+    with looking_at(config.leases.table):
+        scan = await clients.leases.scan(consistent=True)
+    if clients.stream is not None and (others := strangers(scan.rows, clients.stream)):
+        raise mismatch(others[0], clients.stream, config.leases.table)
+    return {row.key: row for row in sorted(scan.rows, key=lambda row: row.key)}
+
+
+async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
+    try:
+        return await clients.leases.workers()
+    except (MissingError, RejectedError):  # then the lease rows alone tell
+        return ()
+
+
+async def _change(
+    config: "Config", plan: "Callable[[Clients, dict[str, LeaseRow]], Awaitable[Sequence[Change]]]", is_sure: bool
+) -> int:
+    async with connect_to_look(config) as clients:
+        rows = await _until_nobody_works(clients, config)
+        changes = await plan(clients, rows)
+        if not changes:
+            say("nothing to do\n")
+            return 0
+        for change in changes:
+            say(f"{printable(change.key)}: {printable(change.what)}\n")
+        if not is_sure and not _confirmed(len(changes)):
+            return WORKER_FAILED
+        return await _carry_out(clients, config, changes)
+
+
+async def _until_nobody_works(clients: "Clients", config: "Config") -> dict[str, LeaseRow]:
+    """Watch for long enough that a worker at work would show; return the rows.
+
+    Raises:
+        KclError: one did.
+    """
+    before, workers = await _rows(clients, config), await _workers(clients)
+    if not workers and all(row.holder is None for row in before.values()):
+        return before
+    watch_s = config.leases.failover_s + SLACK_S
+    with _progress(f"watching for {watch_s:g} s whether a worker runs"):
+        await SystemClock().sleep(watch_s)
+    after = await _rows(clients, config)
+    if working := moving(before, after, (workers, await _workers(clients))):
+        raise KclError(
+            f"cannot change leases of {config.app!r}: expected that no worker runs, found {', '.join(working)} at "
+            "work; stop them first"
+        )
+    return after
+
+
+def _progress(text: str) -> "AbstractContextManager[object]":
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
+
+
+def _confirmed(changes: int) -> bool:
+    if not sys.stdin.isatty():
+        raise ConfigError(f"cannot ask whether to make {changes} changes: expected --yes or a terminal, found neither")
+    return typer.confirm(f"make {changes} changes?", err=True)
+
+
+async def _carry_out(clients: "Clients", config: "Config", changes: Sequence[Change]) -> int:
+    """Make the changes in their order; stop at the first row that somebody else has written."""
+    for done, change in enumerate(changes):
+        try:
+            with looking_at(config.leases.table):
+                if change.write is not None:
+                    await clients.leases.write(change.write)
+                elif change.removal is not None:
+                    await clients.leases.delete(change.removal)
+                elif change.row is not None and not await clients.leases.create(change.row):
+                    raise ConditionFailedError("create", change.key, "it is there")
+        except KclError as error:
+            raise KclError(
+                f"cannot change {change.key!r}: expected the row as it was seen, found {error}; {done} of "
+                f"{len(changes)} changes are made; stop all workers and do it again"
+            ) from error
+    say(f"{len(changes)} changes made\n")
+    return 0
+
+
+def _line(row: LeaseRow) -> str:
+    named = f"held by {row.holder}" if row.holder else "free"
+    asked = f", asked for by {row.owner}" if row.in_handoff else ""
+    family = f", after {' and '.join(row.parents)}" if row.parents else ""
+    return printable(f"{row.key}: {described(row)}, {named}{asked}, counter {row.counter}{family}")

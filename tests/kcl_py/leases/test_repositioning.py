@@ -1,0 +1,71 @@
+"""What an operator does to rows: the plan, before anything is written."""
+
+import pytest
+
+from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving
+from kcl_py.leases.row import SHARD_END, LeaseRow, Native, WorkerRow
+from kcl_py.records import SequenceNumber
+from kcl_py.sources.source import LATEST, TRIM_HORIZON, Listing, Position, PositionKind, ShardInfo
+
+INSTANT = Position(PositionKind.AT_TIMESTAMP, 5_000)
+PARENT = ShardInfo("s-0", (), (0, 9), closed=True, starts_at=1)
+CHILD = ShardInfo("s-1", ("s-0",), (0, 9), closed=False, starts_at=2)
+LISTING = Listing((PARENT, CHILD), server_time_s=100.0)
+STREAM = "orders:17"
+
+
+def in_words(changes: tuple[Change, ...]) -> list[str]:
+    return [f"{change.key}: {change.what}" for change in changes]
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        (SequenceNumber(700), "after 900 -> after 700"),
+        (TRIM_HORIZON, "after 900 -> TRIM_HORIZON"),
+        (LATEST, "after 900 -> LATEST at 98000 ms"),
+        (INSTANT, "after 900 -> AT_TIMESTAMP at 5000 ms"),
+    ],
+)
+def test_a_plan_says_from_where_to_where(to: Position | SequenceNumber, said: str) -> None:
+    """So that who agrees to it knows to what."""
+    change = begin_at(LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1)), to, now_ms=100_000)
+    assert change.what == said
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (TRIM_HORIZON, ["s-9: after 7 -> no row", "s-1: after 5 -> no row", "s-0: SHARD_END -> TRIM_HORIZON"]),
+        (LATEST, ["s-9: after 7 -> no row", "s-0: SHARD_END -> no row", "s-1: after 5 -> LATEST at 98000 ms"]),
+    ],
+)
+def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said: list[str]) -> None:
+    """The rows that discovery would make, and no other; children go before their parents."""
+    rows = {
+        "s-0": LeaseRow("s-0", checkpoint=SHARD_END, children=("s-1",)),
+        "s-1": LeaseRow("s-1", checkpoint="5", parents=("s-0",)),
+        "s-9": LeaseRow("s-9", checkpoint="7"),
+    }
+    assert in_words(begin_anew(rows, LISTING, start, stream=STREAM)) == said
+
+
+def test_anew_makes_the_rows_that_are_missing() -> None:
+    """A plan that was cut off can be made again."""
+    (change,) = begin_anew({}, LISTING, TRIM_HORIZON, stream=STREAM)
+    assert in_words((change,)) == ["s-0: no row -> TRIM_HORIZON"]
+    assert change.row is not None
+    assert change.row.native.stream == STREAM
+
+
+def test_letting_go_names_who_held_the_row() -> None:
+    """Both, in a handoff."""
+    assert let_go(LeaseRow("s", owner="b", checkpoint_owner="a")).what == "held by a and b -> free"
+
+
+def test_workers_are_known_by_what_moves() -> None:
+    """A beat or a counter; a row that only stands there is a dead worker's."""
+    before = {"s-0": LeaseRow("s-0", owner="dead", counter=3), "s-1": LeaseRow("s-1", owner="a", counter=3)}
+    after = {"s-0": before["s-0"], "s-1": LeaseRow("s-1", owner="a", counter=4), "s-2": LeaseRow("s-2", owner="new")}
+    looks = (WorkerRow("idle", beat=1), WorkerRow("old", beat=9)), (WorkerRow("idle", beat=2), WorkerRow("old", beat=9))
+    assert moving(before, after, looks) == ["a", "idle", "new"]
