@@ -55,6 +55,13 @@ def parse_start(value: object) -> Position:
     return Position(PositionKind.AT_TIMESTAMP, (value - _EPOCH) // timedelta(milliseconds=1))
 
 
+def _parse_tags(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part]
+    return {name.strip(): text.strip() for name, equals, text in pairs} if all(pair[1] for pair in pairs) else value
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -82,6 +89,13 @@ Start = Annotated[
     Text("trim_horizon, latest or an ISO-8601 time with its zone, such as 2026-01-31T09:00:00Z"),
 ]
 Endpoint = Annotated[str, _matches(r"https?://[^\s/@]+/?"), Text("http(s)://host[:port] without user or path")]
+Tags = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
+    BeforeValidator(_parse_tags),
+    Field(max_length=50),
+    Text("a mapping of at most 50 names to values"),
+]
+"""Source of the limits: DynamoDB, tagging restrictions."""
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -148,6 +162,15 @@ class Leases(Section):
     create: bool = Field(default=True, description="create tables that are missing")
     billing: Literal["on_demand"] | Provisioned = Field(
         default="on_demand", description="billing of tables that we create"
+    )
+
+    tags: Tags = Field(default={}, description="tags of tables that we create; in the environment `name=value,...`")
+    pitr: bool = Field(default=False, description="point-in-time recovery of a lease table that we create")
+    deletion_protection: bool = Field(
+        default=False, description="protection against deletion of a lease table that we create"
+    )
+    kms_key: Annotated[str, _matches(r"\S{1,2048}"), Text("the id, ARN or alias of a KMS key")] | None = Field(
+        default=None, description="KMS key of tables that we create; default: the one that DynamoDB owns"
     )
 
     @model_validator(mode="after")

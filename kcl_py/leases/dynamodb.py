@@ -20,7 +20,7 @@ from kcl_py.leases.client import DynamoClient
 from kcl_py.leases.items import item_from_row, item_from_worker, row_from_item, scan_from_items, worker_from_item
 from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.store import Scan, Write
-from kcl_py.leases.tables import Table, find, find_or_create, until_active
+from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
 
 _FAILED = "ConditionalCheckFailed"
 """The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
@@ -33,7 +33,7 @@ class DynamoLeaseStore:
 
     def __init__(self, client: DynamoClient, leases: Leases, *, clock: Clock) -> None:
         self._client, self._leases, self._clock = client, leases, clock
-        self._table = Table("lease table", leases.table, "leaseKey")
+        self._table = Table("lease table", leases.table, "leaseKey", is_kept=True)
         self._workers = Table("worker table", leases.workers_table, "wid")
         self._has_workers = False
         self._deadline_s = leases.failover_s / 6
@@ -47,6 +47,8 @@ class DynamoLeaseStore:
         created = await find_or_create(self._client, self._table, self._leases, self._clock)
         self._has_workers = await self._find_workers()
         await until_active(self._client, self._table, self._clock)
+        if created and self._leases.pitr:
+            await keep_backups(self._client, self._table, self._clock)
         return self._clock.monotonic() - began_at if created else None
 
     async def find(self) -> None:

@@ -31,6 +31,8 @@ class Table:
     name: str
     key: str
     """Its only key: a hash key of type S."""
+    is_kept: bool = False
+    """Whether what is in it must not be lost, and is protected as the options say."""
 
 
 async def find(client: DynamoClient, table: Table, clock: Clock) -> None:
@@ -90,6 +92,31 @@ async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None
     )
 
 
+async def keep_backups(client: DynamoClient, table: Table, clock: Clock) -> None:
+    """Switch point-in-time recovery on for a table that is new; DynamoDB may need a moment until it can be.
+
+    Raises:
+        LeaseTableError: no permission.
+        RequestError: AWS did not answer, or cannot do it in time.
+    """
+    pause_s, waited_s = POLL_S, 0.0
+    while True:
+        try:
+            with request("UpdateContinuousBackups", table.name, deadline_s=DEADLINE_S, clock=clock):
+                await client.update_continuous_backups(
+                    TableName=table.name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+                )
+        except RejectedError as error:
+            raise _denied("back up", table, error) from error
+        except RequestError as error:
+            if error.code != "ContinuousBackupsUnavailableException" or waited_s >= ACTIVE_WITHIN_S:
+                raise
+        else:
+            return
+        await clock.sleep(pause_s)
+        waited_s, pause_s = waited_s + pause_s, min(pause_s * 2, POLL_MAX_S)
+
+
 async def _describe(client: DynamoClient, table: Table, clock: Clock) -> Mapping[str, Any]:
     try:
         with request("DescribeTable", table.name, deadline_s=DEADLINE_S, clock=clock):
@@ -105,6 +132,13 @@ async def _create(client: DynamoClient, table: Table, leases: Leases, clock: Clo
     if leases.billing != "on_demand":
         units = {"ReadCapacityUnits": leases.billing.read, "WriteCapacityUnits": leases.billing.write}
         billing = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": units}
+    options: dict[str, Any] = {}
+    if leases.tags:
+        options["Tags"] = [{"Key": name, "Value": value} for name, value in leases.tags.items()]
+    if leases.kms_key is not None:
+        options["SSESpecification"] = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": leases.kms_key}
+    if table.is_kept and leases.deletion_protection:
+        options["DeletionProtectionEnabled"] = True
     try:
         with request("CreateTable", table.name, deadline_s=DEADLINE_S, clock=clock):
             await client.create_table(
@@ -112,6 +146,7 @@ async def _create(client: DynamoClient, table: Table, leases: Leases, clock: Clo
                 KeySchema=[{"AttributeName": table.key, "KeyType": "HASH"}],
                 AttributeDefinitions=[{"AttributeName": table.key, "AttributeType": "S"}],
                 **billing,
+                **options,
             )
     except RejectedError as error:
         raise _denied("create", table, error) from error
@@ -126,7 +161,9 @@ def _denied(what: str, table: Table, error: RequestError) -> LeaseTableError:
     return LeaseTableError(
         f"cannot {what} {table.what} {table.name!r}: expected the permission dynamodb:{error.operation}, "
         f"found {error.code}: {error.detail}; allow it"
-        + (f" or create the table with the key {table.key} (S)" if what == "create" else "")
+        + {"create": f" or create the table with the key {table.key} (S)", "back up": " or set leases.pitr: false"}.get(
+            what, ""
+        )
     )
 
 

@@ -23,6 +23,9 @@ class FakeTables:
     def __init__(self, *, denied: tuple[str, ...] = (), looks: int = 0) -> None:
         self.tables: dict[str, dict[str, Any]] = {}
         self.calls: Counter[str] = Counter()
+        self.created: dict[str, dict[str, Any]] = {}
+        """What was asked for."""
+        self.backed_up: list[str] = []
         self.pages: list[dict[str, Any]] = []
         self.scans: list[dict[str, Any]] = []
         self._denied, self._looks = denied, looks
@@ -53,6 +56,14 @@ class FakeTables:
         if name in self.tables:
             raise refused("ResourceInUseException", "CreateTable")
         self.add(name, request["KeySchema"][0]["AttributeName"], "CREATING")
+        self.created[name] = request
+        return {}
+
+    async def update_continuous_backups(self, **request: Any) -> dict[str, Any]:
+        await self._enter("UpdateContinuousBackups", request["TableName"])
+        if self.calls["UpdateContinuousBackups"] <= self._looks:
+            raise refused("ContinuousBackupsUnavailableException", "UpdateContinuousBackups")
+        self.backed_up.append(request["TableName"])
         return {}
 
     async def scan(self, **request: Any) -> dict[str, Any]:

@@ -113,6 +113,30 @@ async def test_worker_table_is_done_without_when_it_cannot_be_created() -> None:
     assert "dynamodb:CreateTable" in logs[0]["error"]
 
 
+async def test_new_tables_are_tagged_encrypted_and_protected_as_the_options_say() -> None:
+    """Both are tagged and encrypted; that which must not be lost is protected and backed up, once DynamoDB can."""
+    client = FakeTables(looks=3)
+    await a_store(client, tags={"team": "data"}, kms_key="alias/leases", pitr=True, deletion_protection=True).ensure()
+    for request in client.created.values():
+        assert request["Tags"] == [{"Key": "team", "Value": "data"}]
+        assert request["SSESpecification"] == {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "alias/leases"}
+    protected = [name for name, request in client.created.items() if request.get("DeletionProtectionEnabled")]
+    assert (protected, client.backed_up) == (["app"], ["app"])
+    await a_store(client, pitr=True).ensure()
+    assert client.backed_up == ["app"], "a table that is there is used as it is"
+
+
+async def test_new_table_that_may_not_be_backed_up_is_an_error_that_names_the_permission() -> None:
+    """Whoever asks for backups and has none finds out at once."""
+    client = FakeTables(denied=("UpdateContinuousBackups",))
+    with pytest.raises(LeaseTableError) as caught:
+        await a_store(client, pitr=True).ensure()
+    assert str(caught.value).startswith(
+        "cannot back up lease table 'app': expected the permission dynamodb:UpdateContinuousBackups, found AccessDenied"
+    )
+    assert str(caught.value).endswith("allow it or set leases.pitr: false")
+
+
 async def test_scan_goes_on_over_empty_pages() -> None:
     """Only a missing continuation key ends a scan."""
     client = FakeTables()
