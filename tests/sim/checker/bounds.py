@@ -84,6 +84,11 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 shard, begins = story.shard_of[line["first"]], story.place[line["first"]]
                 yield line, begins - finished[shard].setdefault(life, begins)
                 reached[shard][life] = begins + line["records"]
+            case "batch" if (
+                life in finished[line["shard"]]
+            ):  # what is before it is, also what only a checkpoint finished
+                before = story.place[line["records"][0]]
+                finished[line["shard"]][life] = max(finished[line["shard"]][life], before)
             case "returned" if line["done"]:
                 last = story.called[line["id"]].records[-1]
                 finished[story.shard_of[last]][life] = story.place[last] + 1
