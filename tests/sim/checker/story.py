@@ -174,8 +174,9 @@ def _read_batches(story: Story) -> None:
                 for batch in in_hand:
                     batch.end(now_s, excused_s=NEVER)
             case "resume":
+                misled_s = max(story.thawed_s.get(life, ()), default=-NEVER) + story.failover_s
                 for batch in in_hand:
-                    batch.excused_s = now_s
+                    batch.excused_s = max(now_s, misled_s)
             case "thaw":
                 story.thawed_s[life].append(now_s)
                 for batch in in_hand:
