@@ -1,0 +1,202 @@
+"""The policies of the page on IAM: with them everything works, and each of their actions is needed."""
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+from botocore.exceptions import ClientError
+
+from actors import Clock
+from kcl_py import Config, Stream
+from kcl_py.cli.status import read_status
+from kcl_py.clients import Clients
+from kcl_py.config import Fetch, Leases
+from kcl_py.leases.dynamodb import DynamoLeaseStore
+from kcl_py.local.client import KinesisClient
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.client import DynamoDBClient
+from kcl_py.local.dynamo.model import DynamoDB
+from kcl_py.local.model import Kinesis
+from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.records import RecordBatch
+from kcl_py.sources.kinesis.polling import KinesisSource
+from kcl_py.tree.worker import Ids
+from tests.docs.pages import DOCS, blocks
+from tests.simclock import SimClock
+from tests.simloop import sim_loop, simulated
+
+Permission = tuple[str, str]
+"""An action and what it is allowed on."""
+RECORDS = 40
+
+
+def policies() -> Iterator[frozenset[Permission]]:
+    """Read the policies of the page, in their order."""
+    for block in blocks(DOCS / "iam.md", "json"):
+        found = set()
+        for statement in json.loads(block)["Statement"]:
+            resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+            found |= {(action, arn.rpartition(":")[2]) for action in statement["Action"] for arn in resources}
+        yield frozenset(found)
+
+
+RUN, CREATE, LOOK = policies()
+
+
+class Allowed:
+    """A client of somebody who is allowed no more than some permissions; notes which of them he uses."""
+
+    def __init__(self, client: Any, service: str, permissions: frozenset[Permission], used: set[Permission]) -> None:
+        self._client, self._service, self._permissions, self._used = client, service, permissions, used
+
+    def __getattr__(self, name: str) -> Any:
+        method, operation = getattr(self._client, name), name.title().replace("_", "")
+
+        async def call(**request: Any) -> Any:
+            on = f"table/{_table(request)}" if self._service == "dynamodb" else "stream/orders"
+            actions = ["ConditionCheckItem", "PutItem"] if operation == "TransactWriteItems" else [operation]
+            for action in actions:
+                permission = f"{self._service}:{action}", on
+                if permission not in self._permissions:
+                    message = f"somebody is not authorized to perform {permission[0]} on {on}"
+                    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, operation)
+                self._used.add(permission)
+            return await method(**request)
+
+        return call
+
+
+def _table(request: dict[str, Any]) -> str:
+    items = [next(iter(item.values())) for item in request.get("TransactItems", ())]
+    name: str = (items or [request])[0]["TableName"]
+    return name
+
+
+class Counting(RecordProcessor):
+    """Counts records."""
+
+    done = 0
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        type(self).done += len(batch)
+
+
+class Account:
+    """An AWS account with a stream, and what somebody in it may do."""
+
+    def __init__(self, permissions: frozenset[Permission]) -> None:
+        self.clock: Clock = SimClock(sim_loop())
+        self.permissions, self.used = permissions, set[Permission]()
+        self.kinesis = Kinesis(self.clock, delay_s=0.05)
+        self.kinesis.add_stream("orders", 2)
+        self.tables = DynamoDB(Behaviour(self.clock, random.Random(0)))
+        self.config = Config(
+            app="orders",
+            stream="orders",
+            processor="m:C",
+            leases=Leases(failover_s=3, pitr=True),
+            fetch=Fetch(idle_s=0.5),
+        )
+
+    def clients(self) -> Clients:
+        kinesis, dynamodb = KinesisClient(self.kinesis, self.clock), DynamoDBClient(self.tables, self.clock)
+        source: Any = Allowed(kinesis, "kinesis", self.permissions, self.used)
+        tables: Any = Allowed(dynamodb, "dynamodb", self.permissions, self.used)
+        return Clients(
+            KinesisSource(source, "orders", clock=self.clock),
+            DynamoLeaseStore(tables, self.config.leases, clock=self.clock),
+        )
+
+    def put(self) -> None:
+        records = [{"PartitionKey": str(number), "Data": b"x"} for number in range(RECORDS)]
+        self.kinesis.call("PutRecords", {"StreamName": "orders", "Records": records})
+
+    def stream(self, seed: int) -> Stream:
+        ids = Ids(random.Random(seed))
+        return Stream(self.config, processor=Counting, clients=self.clients(), clock=self.clock, ids=ids)
+
+    def _split(self) -> None:
+        """Split the open shard with the lowest keys."""
+        shards = self.kinesis.call("ListShards", {"StreamName": "orders"})["Shards"]
+        ranges = {
+            shard["ShardId"]: sorted(map(int, shard["HashKeyRange"].values()))
+            for shard in shards
+            if "EndingSequenceNumber" not in shard["SequenceNumberRange"]
+        }
+        shard, (first, last) = min(ranges.items(), key=lambda item: item[1])
+        middle = str((first + last) // 2)
+        self.kinesis.call("SplitShard", {"StreamName": "orders", "ShardToSplit": shard, "NewStartingHashKey": middle})
+
+    async def live(self) -> None:
+        """Have two workers share the stream over a split, and stop."""
+        Counting.done = 0
+        self.put()
+        async with self.stream(1):
+            await self.clock.sleep(8)
+            self._split()
+            async with self.stream(2):
+                await self.clock.sleep(10)
+                self.put()
+                await self.clock.sleep(10)
+
+
+@simulated
+async def test_a_worker_needs_what_its_policies_say_and_no_more() -> None:
+    """From creating the tables to the last release."""
+    account = Account(RUN | CREATE)
+    await account.live()
+    assert Counting.done == 2 * RECORDS
+    assert account.used == RUN | CREATE
+
+
+@simulated
+async def test_a_worker_whose_tables_are_there_need_not_create_any() -> None:
+    """With all tables there the shorter policy is enough."""
+    account = Account(RUN | CREATE)
+    await account.live()
+    account.permissions, account.used = RUN, set()
+    await account.live()
+    assert Counting.done == RECORDS * 2
+    assert account.used <= RUN
+
+
+@pytest.mark.parametrize("missing", sorted(RUN | CREATE), ids=" on ".join)
+def test_each_permission_that_is_missing_is_named(missing: Permission) -> None:
+    """In the error that ends the worker, or in what it logs while it goes on."""
+    said: list[str] = []
+
+    def hear(logger: object, method: str, event: Any) -> Any:
+        said.append(str(event))
+        raise structlog.DropEvent
+
+    @simulated
+    async def live() -> None:
+        try:
+            await Account((RUN | CREATE) - {missing}).live()
+        except Exception as error:
+            said.append(f"{error} {error.__cause__}")
+
+    structlog.configure(processors=[hear])
+    try:
+        live()
+    finally:
+        structlog.reset_defaults()
+    action, on = missing
+    assert any(f"{action} on {on}" in sentence for sentence in said)
+
+
+@simulated
+async def test_looking_needs_what_its_policy_says() -> None:
+    """As ``kcl status`` does."""
+    account = Account(RUN | CREATE)
+    await account.live()
+    account.permissions, account.used = LOOK, set()
+    clients = account.clients()
+    assert isinstance(clients.leases, DynamoLeaseStore)
+    await clients.source.describe()
+    await clients.leases.find()
+    assert len((await read_status(clients.leases, account.config, now_s=0.0))["shards"]) == 4
+    assert account.used == LOOK
