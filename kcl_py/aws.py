@@ -7,6 +7,8 @@ left out. botocore is imported only when there is something to translate. Durati
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -59,6 +61,7 @@ REFUSED_CREDENTIALS = frozenset(
         "MissingAuthenticationToken",
         "MissingAuthenticationTokenException",
         "RequestExpired",
+        "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
     }
@@ -92,6 +95,8 @@ BY_CODE: dict[str, type[RequestError]] = {
     "ResourceNotFoundException": MissingError,
 }
 
+SIGNED_FOR_S = 300
+"""How far the clock of who signs may be off. Source: the Signature Version 4 guide, 5 minutes for most services."""
 DETAIL_CHARS = 300
 """How much of AWS's sentence is kept."""
 
@@ -116,10 +121,10 @@ def request(operation: str, target: str, *, deadline_s: float, clock: Clock | No
         if limit.cancelled_caught:
             raise TimeoutError
     except Exception as error:
-        raise translate(error, operation, target) from error
+        raise translate(error, operation, target, now_s=None if clock is None else clock.time()) from error
 
 
-def translate(error: BaseException, operation: str, target: str) -> KclError:
+def translate(error: BaseException, operation: str, target: str, *, now_s: float | None = None) -> KclError:
     """Return our error for one that AWS's client library raised; one of ours comes back as it is.
 
     Always a ``RequestError``, so that a loop that repeats requests catches one class. No connection is an
@@ -129,6 +134,7 @@ def translate(error: BaseException, operation: str, target: str) -> KclError:
         error: what was raised.
         operation: the API operation, such as ``GetRecords``.
         target: what it was about: a stream, shard, table or lease key.
+        now_s: Unix time by this machine's clock; without it nothing is said of a clock that is wrong.
     """
     from botocore import exceptions as boto
 
@@ -136,7 +142,7 @@ def translate(error: BaseException, operation: str, target: str) -> KclError:
         case KclError():
             return error
         case boto.ClientError():
-            return _service_error(error, operation, target)
+            return _service_error(error, operation, target, now_s)
         case TimeoutError():
             return RequestError(operation, target, "TimeoutError", "no reply before the deadline")
         case boto.ConnectionError():
@@ -154,16 +160,35 @@ def origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _service_error(error: "ClientError", operation: str, target: str) -> RequestError:
+def _service_error(error: "ClientError", operation: str, target: str, now_s: float | None) -> RequestError:
     found = error.response.get("Error", {})
     code, detail = str(found.get("Code", "Unknown")), _clean(str(found.get("Message") or ""))
     if code in REFUSED_CREDENTIALS:
-        return RefusedError(operation, target, code, "AWS does not accept the credentials or their signature")
+        return RefusedError(operation, target, code, _refusal(error, now_s))
     if error.operation_name.startswith("AssumeRole") and code in REJECTED:
         return RefusedError(operation, target, code, f"the role cannot be assumed: {detail}")
     if code == "TransactionCanceledException":
         return _cancelled(error.response, detail)(operation, target, code, detail)
     return BY_CODE.get(code, RequestError)(operation, target, code, detail)
+
+
+def _refusal(error: "ClientError", now_s: float | None) -> str:
+    """Why a signature is not accepted; what AWS says of it can hold secrets."""
+    server_s = _server_time_s(error.response)
+    if now_s is None or server_s is None or abs(server_s - now_s) < SIGNED_FOR_S:
+        return "AWS does not accept the credentials or their signature"
+    local, server = (
+        datetime.fromtimestamp(at_s, UTC).isoformat(sep=" ", timespec="seconds") for at_s in (now_s, server_s)
+    )
+    return f"this machine's clock is wrong: it says {local}, AWS says {server}; set it right"
+
+
+def _server_time_s(response: Any) -> float | None:
+    date = response.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    try:
+        return parsedate_to_datetime(date).timestamp() if date else None
+    except ValueError:  # whoever is in between has written something else
+        return None
 
 
 def _cancelled(response: Any, detail: str) -> type[RequestError]:

@@ -1,6 +1,7 @@
 """How AWS's errors become ours: a table, and what must never be said."""
 
 import pickle
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -191,3 +192,24 @@ async def test_request_lets_cancellation_through() -> None:
             faults.append(fault)
     assert scope.cancelled_caught
     assert faults == []
+
+
+def test_a_refusal_without_a_date_that_can_be_read_blames_no_clock() -> None:
+    """A proxy can have written anything."""
+    for date in ("tomorrow", "", "Sat, 99 Nov 2026 12:00:00 GMT"):
+        error = a_service_error("SignatureDoesNotMatch", ResponseMetadata={"HTTPHeaders": {"date": date}})
+        assert "AWS does not accept the credentials" in str(translate(error, "GetRecords", "orders", now_s=1.0))
+
+
+@pytest.mark.parametrize(("ahead_s", "is_blamed"), [(-3600, True), (600, True), (60, False)])
+def test_a_signature_that_a_wrong_clock_made_is_told_with_both_times(ahead_s: float, is_blamed: bool) -> None:
+    """Whoever looks for wrong credentials at night looks in the wrong place."""
+    answered = {"HTTPHeaders": {"date": "Sat, 28 Nov 2026 12:00:00 GMT"}}
+    error = a_service_error("InvalidSignatureException", "Signature expired: hidden-secret", ResponseMetadata=answered)
+    found = translate(error, "GetRecords", "orders", now_s=1_795_867_200 + ahead_s)
+    assert isinstance(found, CredentialsError)
+    assert "hidden-secret" not in str(found)
+    assert ("AWS says 2026-11-28 12:00:00+00:00; set it right" in str(found)) is is_blamed
+    if is_blamed:
+        local = datetime.fromtimestamp(1_795_867_200 + ahead_s, UTC)
+        assert f"this machine's clock is wrong: it says {local}," in str(found)
