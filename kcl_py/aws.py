@@ -174,7 +174,7 @@ def _service_error(error: "ClientError", operation: str, target: str, now_s: flo
 
 def _refusal(error: "ClientError", now_s: float | None) -> str:
     """Why a signature is not accepted; what AWS says of it can hold secrets."""
-    server_s = _server_time_s(error.response)
+    server_s = server_time_s(error.response)
     if now_s is None or server_s is None or abs(server_s - now_s) < SIGNED_FOR_S:
         return "AWS does not accept the credentials or their signature"
     local, server = (
@@ -183,7 +183,8 @@ def _refusal(error: "ClientError", now_s: float | None) -> str:
     return f"this machine's clock is wrong: it says {local}, AWS says {server}; set it right"
 
 
-def _server_time_s(response: Any) -> float | None:
+def server_time_s(response: Any) -> float | None:
+    """Return AWS's Unix time by a reply's Date header; None where there is none that can be read."""
     date = response.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
     try:
         return parsedate_to_datetime(date).timestamp() if date else None

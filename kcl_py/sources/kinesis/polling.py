@@ -6,12 +6,11 @@ nothing between calls: that is for whoever reads. Seconds end in ``_s``, AWS's m
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from operator import attrgetter
 from typing import Any, Protocol
 
 from actors.clock import Clock
-from kcl_py.aws import request
+from kcl_py.aws import request, server_time_s
 from kcl_py.errors import RequestError
 from kcl_py.records import Record
 from kcl_py.sources.kinesis import decode
@@ -136,8 +135,8 @@ class KinesisSource:
         await self._client.close()
 
     def _server_time_s(self, reply: Mapping[str, Any]) -> float:
-        date = reply.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
-        return self._clock.time() if date is None else parsedate_to_datetime(date).timestamp()
+        found = server_time_s(reply)
+        return self._clock.time() if found is None else found
 
 
 def _instant(at_ms: int) -> datetime:
