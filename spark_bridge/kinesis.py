@@ -3,14 +3,14 @@
 Reading is the tree's, and ``refetch``'s. Instants are Unix milliseconds, pauses seconds.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 import anyio
 
 from kcl_py.errors import ConfigError, IteratorExpiredError, RequestError
-from kcl_py.sources.source import LATEST, Position, PositionKind, Source
+from kcl_py.sources.source import LATEST, Listing, Position, PositionKind, Source
 from spark_bridge.offsets import Offset
 from spark_bridge.options import Options
 from spark_bridge.seed import first_offset
@@ -48,6 +48,15 @@ async def patiently(call: Callable[[], Awaitable[_T]], *, sleep: Sleep = anyio.s
         await sleep(pause_s)
         pause_s = min(pause_s * 2, PAUSE_MAX_S)
     return await call()
+
+
+async def listed(source: Source, known: Iterable[str], *, sleep: Sleep = anyio.sleep) -> Listing:
+    """List all shards; a listing that is older than shards that are ``known`` is asked for again, for some seconds."""
+    listing, pause_s = await patiently(source.list_shards, sleep=sleep), PAUSE_S
+    while listing.is_behind(known) and pause_s < PAUSE_MAX_S:
+        await sleep(pause_s)
+        listing, pause_s = await patiently(source.list_shards, sleep=sleep), pause_s * 2
+    return listing
 
 
 async def resolve_start(source: Source, start: Position, *, sleep: Sleep = anyio.sleep) -> Offset:

@@ -22,7 +22,7 @@ from kcl_py.records import RecordBatch
 from kcl_py.sources.source import Source
 from kcl_py.tree.stream import Stream
 from spark_bridge.feed import Feed
-from spark_bridge.kinesis import Connect, Sleep, patiently
+from spark_bridge.kinesis import Connect, Sleep, listed, patiently
 from spark_bridge.offsets import Offset
 from spark_bridge.options import GRACE_S, Options
 from spark_bridge.refetch import DataLossError, check_starts
@@ -112,7 +112,7 @@ class Tree:
 
     async def _read(self) -> None:
         async with self._connect(self._options) as source:
-            listing = await patiently(source.list_shards)
+            listing = await listed(source, self._start)
             begin = seed(self._start, listing.shards)
             if self._options.fail_on_data_loss:
                 for shard_id in begin.lost:

@@ -4,6 +4,7 @@ Errors are those of ``kcl_py.errors``: ``ThrottledError``, ``IteratorExpiredErro
 ``RejectedError`` or a plain ``RequestError`` (unknown outcome). A source never retries by itself.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -74,6 +75,18 @@ class Listing:
     shards: tuple[ShardInfo, ...]
     server_time_s: float
     """The Date header of the first page, in Unix seconds."""
+
+    def is_behind(self, known: Iterable[str]) -> bool:
+        """Whether it shows the stream as it was before the youngest of shards that are known by other ways.
+
+        Listings are eventually consistent. Shard ids grow, and what has aged out is older than all that is listed.
+        """
+        newest = max((_age(shard.shard_id) for shard in self.shards), default=None)
+        return newest is not None and any(_age(key) > newest for key in known)
+
+
+def _age(shard_id: str) -> tuple[int, str]:
+    return len(shard_id), shard_id
 
 
 @dataclass(frozen=True, slots=True)

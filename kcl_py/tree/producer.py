@@ -137,9 +137,12 @@ class Producer(Actor):
             return await self._worker.source.open(self._shard_id, self._position)
         except MissingError as error:
             listing = await self._worker.source.list_shards()  # raises if it is the stream that is gone
-            if all(shard.shard_id != self._shard_id for shard in listing.shards):
+            is_listed = any(shard.shard_id == self._shard_id for shard in listing.shards)
+            if not is_listed and not listing.is_behind([self._shard_id]):
                 return None
-            raise RequestError(error.operation, error.target, error.code, "although the stream lists it") from error
+            raise RequestError(
+                error.operation, error.target, error.code, "which the stream lists, or has yet to list"
+            ) from error
 
     async def _quota_allows(self) -> None:
         clock, quota = self.clock, self._worker.quota(self._shard_id)

@@ -17,7 +17,7 @@ from kcl_py.local.faults.fault import Fault, Kind
 from kcl_py.local.faults.faults import Faults
 from kcl_py.local.model import EndShape, Kinesis
 from kcl_py.sources.kinesis.polling import KinesisSource
-from kcl_py.sources.source import LATEST, TRIM_HORIZON, Fetched, Position, PositionKind
+from kcl_py.sources.source import LATEST, TRIM_HORIZON, Fetched, Listing, Position, PositionKind, ShardInfo
 
 pytestmark = pytest.mark.asyncio
 
@@ -255,3 +255,14 @@ async def test_request_that_hangs_is_given_up_the_sooner_the_less_it_asks_for(
     await world.clock.advance(0.2)
     with pytest.raises(RequestError, match="no reply before the deadline"):
         await asked
+
+
+@pytest.mark.parametrize(
+    ("known", "is_behind"),
+    [((), False), ((FIRST,), False), ((SECOND,), False), ((THIRD,), True), (("shardId-000000000000",), False)],
+)
+async def test_listing_is_behind_what_is_younger_than_all_its_shards(known: tuple[str, ...], is_behind: bool) -> None:
+    """What has aged out is older, and what has no shards says nothing."""
+    shards = tuple(ShardInfo(key, (), (0, 1)) for key in (SECOND,))
+    assert Listing(shards, 0.0).is_behind(known) is is_behind
+    assert not Listing((), 0.0).is_behind(known)

@@ -11,6 +11,7 @@ from kcl_py.leases.row import WorkerRow
 from kcl_py.leases.view import REMEMBERED_S
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
+from kcl_py.tree.coordinator import AUDIT_S
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -196,3 +197,35 @@ async def test_first_rows_are_made_with_the_next_tick_when_their_creation_was_th
     worker.wire.fail("create", Fault.THROTTLED)
     await fleet.delivered(within_s=2)
     await fleet.stopped()
+
+
+@simulated
+async def test_child_of_a_merge_waits_for_the_parent_that_a_stale_listing_hides() -> None:
+    """One leg has ended, the other has no row yet: what an old listing does not show is not as good as read."""
+    fleet, released = Fleet(shards=2), asyncio.Event()
+    first, second = fleet.shards()
+
+    async def work(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        if batch.shard_id == first:
+            await released.wait()
+
+    fleet.put(40)
+    fleet.split(first)
+    await asyncio.sleep(1)
+    fleet.put(40)
+    leg = fleet.shards()[3]
+    fleet.merge(leg, second)
+    await asyncio.sleep(1)
+    fleet.put(40)
+    child = fleet.shards()[4]
+    worker = fleet.start("A", work=work)
+    await fleet.until(lambda: child in fleet.rows())
+    assert leg not in fleet.rows()
+    worker.wire.aged_out = frozenset({leg, child})
+    await asyncio.sleep(AUDIT_S + 10)
+    assert fleet.row(child).counter == 0, "nobody has taken it"
+    worker.wire.aged_out = frozenset()
+    released.set()
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()

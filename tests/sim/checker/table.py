@@ -121,6 +121,8 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
     for batch in story.batches:
         if batch.done_s < story.calm_s or within_s.get(batch.life) is None or batch.shard not in rows:
             continue
+        if batch.shard in story.deleted:  # with its row what was stored is gone
+            continue
         is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
         if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:
             yield f"{batch} is finished, and not stored by {rest_s:.3f}"
