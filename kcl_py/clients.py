@@ -64,6 +64,7 @@ async def connect(config: Config, *, clock: Clock | None = None) -> AsyncIterato
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         sessions = _sessions()
+        await stack.enter_async_context(sessions.kept_fresh(SystemClock()))
         source, place = await _source(stack, sessions, config, clock)
         leases = await _leases(stack, sessions, config, clock)
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
@@ -86,6 +87,7 @@ async def connect_to_look(config: Config, *, clock: Clock | None = None) -> Asyn
     clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
         sessions = _sessions()
+        await stack.enter_async_context(sessions.kept_fresh(SystemClock()))
         source, place = await _source(stack, sessions, config, clock)
         leases = DynamoLeaseStore(await _client(stack, sessions, config, "dynamodb"), config.leases, clock=clock)
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)

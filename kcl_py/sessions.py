@@ -5,8 +5,9 @@ is imported only to connect. aiobotocore's clients are what aioboto3 hands out; 
 a second of every start. Durations are seconds.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -15,11 +16,13 @@ from aiobotocore.credentials import (
     AioAssumeRoleCredentialFetcher,
     AioCredentialResolver,
     AioDeferredRefreshableCredentials,
+    AioRefreshableCredentials,
 )
 from aiobotocore.session import AioSession
 from botocore.credentials import CredentialProvider
 from botocore.exceptions import NoCredentialsError
 
+from actors.clock import Clock
 from kcl_py.config import Service
 
 CONNECT_TIMEOUT_S = 3.0
@@ -27,6 +30,13 @@ READ_TIMEOUT_S = 10.0
 """Longest silence on a connection. Requests have total deadlines above these two, which name the cause when met."""
 CONNECTIONS = 256
 """Of one client: a shard has one read and one write in flight, so this many shards do not wait for each other."""
+LOOK_S = 30.0
+"""How often it is looked whether credentials end soon."""
+RENEWED_BEFORE_S = 14 * 60.0
+"""So long before their end they are renewed, or half their life if that is shorter. Source: botocore's fetchers give
+what they have in their cache until 15 minutes before its end."""
+LAST_S = 60
+"""So long before their end a request renews them itself, and waits for that, since nothing else has."""
 ROLE_SESSION = "kcl_py"
 """What an assumed role's session is called in AWS's audit logs."""
 
@@ -59,6 +69,27 @@ class Sessions:
         ) as client:
             yield client
 
+    @asynccontextmanager
+    async def kept_fresh(self, clock: Clock) -> AsyncIterator[None]:
+        """Renew credentials that end while the block is open, so that no request waits for it.
+
+        A renewal that fails is tried again; until one succeeds, the old credentials stay in use to their end.
+        """
+        task = asyncio.create_task(self._keep_fresh(clock), name="credentials")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep_fresh(self, clock: Clock) -> None:
+        lives_s: dict[int, float] = {}
+        while True:
+            for session in tuple(self._made.values()):
+                await renew(session, lives_s)
+            await clock.sleep(LOOK_S)
+
     def _session(self, service: Service) -> AioSession:
         key = service.profile, service.role
         if key not in self._made:
@@ -68,6 +99,31 @@ class Sessions:
             session.register("creating-serializer.kinesis", _keep_milliseconds)
             self._made[key] = session
         return self._made[key]
+
+
+async def renew(session: AioSession, lives_s: dict[int, float]) -> None:
+    """Renew a session's credentials if they end soon.
+
+    Args:
+        session: whose they are; nothing is done to such as never end, or were never used.
+        lives_s: how long the credentials of each session were good for when they were first seen, by ``id``.
+    """
+    try:
+        found: object = await session.get_credentials()
+    except Exception:  # the next request says what is wrong
+        return
+    credentials: Any = found if isinstance(found, AioRefreshableCredentials) else None
+    if credentials is None or credentials._frozen_credentials is None:
+        return
+    credentials._advisory_refresh_timeout = credentials._mandatory_refresh_timeout = LAST_S
+    left_s = credentials._seconds_remaining()
+    life_s = lives_s.setdefault(id(credentials), left_s)
+    if left_s < min(RENEWED_BEFORE_S, life_s / 2):
+        with suppress(Exception):  # it is logged, and tried again
+            async with credentials._refresh_lock:
+                await credentials._protected_refresh(is_mandatory=False)
+        new_s = credentials._seconds_remaining()
+        lives_s[id(credentials)] = new_s if new_s > left_s else life_s
 
 
 def _keep_milliseconds(serializer_kwargs: dict[str, Any], **_: Any) -> None:
@@ -82,10 +138,7 @@ def _assuming(role: str, base: AioSession, region: str | None) -> AioSession:
 
 
 class AssumedRole(CredentialProvider):
-    """Credentials of a role, assumed with those of another session; renewed by botocore before they end.
-
-    A renewal that fails leaves the current ones in use until they expire.
-    """
+    """Credentials of a role, assumed with those of another session."""
 
     METHOD = "assume-role"
     CANONICAL_NAME = None

@@ -1,13 +1,17 @@
 """What goes over the wire, and what happens when the other side does not play along: real clients, a stub server."""
 
+import asyncio
+import re
 import socket
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from actors.testing import ManualClock
 from kcl_py.config import Service
 from kcl_py.errors import CredentialsError, EndpointError, RequestError
-from kcl_py.sessions import Sessions
+from kcl_py.sessions import LOOK_S, Sessions
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import Position, PositionKind
 from tests.clocks import PromptClock
@@ -24,6 +28,17 @@ from tests.kcl_py.sources.stub_service import (
 pytestmark = pytest.mark.asyncio
 
 ROLE = "arn:aws:iam::000000000000:role/reader"
+
+
+def assumed(stub: StubService, key: str) -> None:
+    """Have STS answer with the credentials ``key``."""
+    stub.scripts["AssumeRole"] = (
+        200,
+        '<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>'
+        f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
+        f"<Expiration>{(datetime.now(UTC) + timedelta(hours=1)).isoformat()}</Expiration>"
+        "</Credentials></AssumeRoleResult></AssumeRoleResponse>",
+    )
 
 
 def a_page(shard_id: str, **more: Any) -> Answer:
@@ -124,12 +139,7 @@ async def test_requests_are_signed_with_the_credentials_of_the_role(
 ) -> None:
     """With aws.role, STS is asked once with our own credentials and Kinesis is called with the role's."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", stub.url)
-    stub.scripts["AssumeRole"] = (
-        200,
-        '<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>'
-        "<AccessKeyId>AKIDROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
-        "<Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
-    )
+    assumed(stub, "AKIDROLE")
     stub.scripts["GetRecords"] = a_reply()
     async with Sessions().client("kinesis", Service(region="eu-west-1", endpoint=stub.url, role=ROLE)) as client:
         source = KinesisSource(client, "orders", clock=PromptClock())
@@ -153,3 +163,46 @@ async def test_a_role_that_may_not_be_assumed_is_a_credentials_error(
     async with Sessions().client("kinesis", Service(region="eu-west-1", endpoint=stub.url, role=ROLE)) as client:
         with pytest.raises(CredentialsError, match="AccessDenied"):
             await KinesisSource(client, "orders", clock=PromptClock()).describe()
+
+
+@pytest.mark.parametrize("trouble", ["none", "refused", "hangs"])
+async def test_credentials_are_renewed_before_they_end_and_no_request_waits_for_it(
+    stub: StubService, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """When that fails, or takes long, the old ones stay in use, and it is tried again."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", stub.url)
+    stub.scripts["GetRecords"] = a_reply()
+    assumed(stub, "AKIDFIRST")
+    clock, sessions = ManualClock(), Sessions()
+    async with (
+        sessions.client("kinesis", Service(region="eu-west-1", endpoint=stub.url, role=ROLE)) as client,
+        sessions.kept_fresh(clock),
+    ):
+        source = KinesisSource(client, "orders", clock=PromptClock())
+
+        async def signed_by() -> str:
+            await source.fetch("shardId-0", "iterator", limit=1)
+            found: list[str] = re.findall("Credential=(.*?)/", stub.calls[-1].authorization)
+            return found[0]
+
+        assert await signed_by() == "AKIDFIRST"
+        await clock.advance(LOOK_S)  # an hour is left
+        later = datetime.now(UTC) + timedelta(minutes=50)
+        monkeypatch.setattr("botocore.credentials._local_now", lambda: later)
+        client._request_signer._credentials._time_fetcher = lambda: later
+        match trouble:
+            case "none":
+                assumed(stub, "AKIDSECOND")
+            case "refused":
+                stub.refuse("AssumeRole", "AccessDenied")
+            case "hangs":
+                stub.scripts["AssumeRole"] = None
+        await clock.advance(LOOK_S)
+        async with asyncio.timeout(20):
+            while [call.operation for call in stub.calls].count("AssumeRole") < 2:
+                assert await signed_by() == "AKIDFIRST"
+            if trouble != "none":
+                assert await signed_by() == "AKIDFIRST"
+            else:
+                while await signed_by() != "AKIDSECOND":
+                    pass
