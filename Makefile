@@ -11,12 +11,16 @@ BIN := .venv/bin
 BASE := .venv/.installed-base
 SPARK := .venv/.installed-spark
 
-.PHONY: install demo test lint bench conformance sim mutants peers
+.PHONY: install demo fleet test lint bench conformance sim mutants peers
 
 install: $(SPARK)
 
 demo: $(SPARK)
 	@$(BIN)/python -m examples.demo $(ARGS)
+
+# Four workers under load: deployed anew twice, one killed, one put to sleep.
+fleet: $(BASE)
+	@$(BIN)/python -m examples.fleet $(ARGS)
 
 test: $(SPARK)
 	@$(BIN)/python -m pytest $(ARGS)

@@ -1,7 +1,6 @@
 """``make demo``: ``python -m examples.demo [--quick]``. Exits with 1 if any figure is not as it must be."""
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -11,6 +10,7 @@ import anyio
 from rich.console import Console
 
 from actors.clock import SystemClock
+from examples.demo.environment import isolate
 from examples.demo.reckoning import reckon
 from examples.demo.screen import carrier_table, screen
 from examples.demo.story import Plan, Story
@@ -21,24 +21,6 @@ RATE, QUICK_RATE = 6000.0, 2000.0
 """Flights put a second: slow enough to be watched."""
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C has ended. Source: POSIX shells."""
-AWS = {
-    "AWS_ACCESS_KEY_ID": "demo",
-    "AWS_SECRET_ACCESS_KEY": "demo",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "NO_PROXY": "127.0.0.1",
-}
-"""What all processes of the demo run with, instead of anything of the user's."""
-
-
-def isolate() -> None:
-    """Keep the user's AWS and kcl settings away from this process and its children."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "KCL_")):
-            del os.environ[name]
-    os.environ.update(AWS)
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from actors.clock import SystemClock
-from examples.demo.__main__ import AWS
+from examples.demo.environment import AWS
 from examples.demo.reckoning import reckon
 from examples.demo.story import Plan, Story
 from examples.demo.verdict import failures

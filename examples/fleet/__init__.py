@@ -1,0 +1,1 @@
+"""A fleet under load that is deployed anew twice, killed and put to sleep: ``make fleet``."""
