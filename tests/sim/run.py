@@ -55,7 +55,7 @@ def _live(plan: Plan, keeps_log: bool) -> Result:
     life = _Life(plan, keeps_log)
     life.live()
     lines = life.history.lines
-    faults = life.errors + broken(lines)
+    faults = life.errors + _judged(lines)
     return Result(
         plan.seed,
         faults,
@@ -65,6 +65,13 @@ def _live(plan: Plan, keeps_log: bool) -> Result:
         round(life.virtual_s, 3),
         life.steps,
     )
+
+
+def _judged(lines: list[bytes]) -> list[str]:
+    try:
+        return broken(lines)
+    except Exception as error:  # of a life so bad that even its laws cannot be asked
+        return [f"the checker ended with {type(error).__name__}: {error}"]
 
 
 def lives(seeds: Iterable[int]) -> list[Result]:

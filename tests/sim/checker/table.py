@@ -138,7 +138,7 @@ def shares_are_even(story: Story) -> Iterator[str]:
     loads = Counter({story.owners[life]: 0 for life in sorted(resting)})
     rows = story.rows(rest_s)
     for shard, row in rows.items():
-        is_blocked = any(rows[parent]["checkpoint"] != END for parent in story.parents[shard] if parent in rows)
+        is_blocked = any(rows[parent]["checkpoint"] != END for parent in story.parents.get(shard, ()) if parent in rows)
         if row["checkpoint"] == END or is_blocked:
             continue
         if row["owner"] not in loads:
