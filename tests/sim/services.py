@@ -105,7 +105,12 @@ class Services:
         return [one for one in self._shards() if "EndingSequenceNumber" not in one["SequenceNumberRange"]]
 
     def _shards(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._kinesis.call("ListShards", {"StreamName": STREAM})["Shards"]
+        asked: dict[str, Any] = {"StreamName": STREAM}
+        found: list[dict[str, Any]] = []
+        while asked:
+            page = self._kinesis.call("ListShards", asked)
+            found += page["Shards"]
+            asked = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}
         return found
 
     def note_shards(self) -> None:
