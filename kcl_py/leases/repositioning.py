@@ -56,6 +56,8 @@ def begin_at(row: LeaseRow, to: Position | SequenceNumber, *, now_ms: int) -> Ch
             return _moved(row, AT_TIMESTAMP, to.value)
         case PositionKind.LATEST:
             return _moved(row, LATEST, now_ms - LATEST_SLACK_MS)
+    if len(row.parents) > 1:  # at TRIM_HORIZON it would tell that one of them is still to be read: see lineage
+        return _moved(row, AT_TIMESTAMP, 0)
     return _moved(row, TRIM_HORIZON, None)
 
 
@@ -97,4 +99,6 @@ def described(row: LeaseRow) -> str:
 def _moved(row: LeaseRow, checkpoint: str, start_ms: int | None) -> Change:
     write = rules.reposition(row, checkpoint=checkpoint, start_ms=start_ms)
     place = f"after {checkpoint}" if checkpoint.isdigit() else checkpoint
-    return Change(row.key, f"{described(row)} -> {place}" + (f" at {start_ms} ms" if start_ms else ""), write=write)
+    return Change(
+        row.key, f"{described(row)} -> {place}" + (f" at {start_ms} ms" if start_ms is not None else ""), write=write
+    )

@@ -2,8 +2,11 @@
 
 import pytest
 
+from kcl_py.leases.lineage import discover
+from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving
 from kcl_py.leases.row import SHARD_END, LeaseRow, Native, WorkerRow
+from kcl_py.leases.start import start_position
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Listing, Position, PositionKind, ShardInfo
 
@@ -25,12 +28,33 @@ def in_words(changes: tuple[Change, ...]) -> list[str]:
         (TRIM_HORIZON, "after 900 -> TRIM_HORIZON"),
         (LATEST, "after 900 -> LATEST at 98000 ms"),
         (INSTANT, "after 900 -> AT_TIMESTAMP at 5000 ms"),
+        (Position(PositionKind.AT_TIMESTAMP, 0), "after 900 -> AT_TIMESTAMP at 0 ms"),
     ],
 )
 def test_a_plan_says_from_where_to_where(to: Position | SequenceNumber, said: str) -> None:
     """So that who agrees to it knows to what."""
     change = begin_at(LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1)), to, now_ms=100_000)
     assert change.what == said
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("to", [TRIM_HORIZON, LATEST, INSTANT, SequenceNumber(700)])
+@pytest.mark.parametrize("start", [TRIM_HORIZON, LATEST, INSTANT])
+async def test_one_shard_is_read_again_without_those_before_it(to: Position | SequenceNumber, start: Position) -> None:
+    """Also one that two were merged into, of which nobody has read the two."""
+    legs = (
+        ShardInfo("s-0", (), (0, 4), closed=True, starts_at=1),
+        ShardInfo("s-1", (), (5, 9), closed=True, starts_at=1),
+    )
+    merged = ShardInfo("s-2", ("s-0", "s-1"), (0, 9), closed=False, starts_at=2)
+    row = LeaseRow("s-2", checkpoint="900", parents=merged.parents)
+    store = MemoryLeaseStore([row])
+    write = begin_at(row, to, now_ms=100_000).write
+    assert write is not None
+    moved = await store.write(write)
+    assert discover(Listing((*legs, merged), server_time_s=100.0), {"s-2": moved}, start) == ()
+    values = {SequenceNumber(700): 700, TRIM_HORIZON: 0, LATEST: 98_000, INSTANT: 5_000}
+    assert start_position(moved.position, moved).value == values[to]
 
 
 @pytest.mark.parametrize(
