@@ -1,14 +1,16 @@
 """``kcl leases``: what an operator does to lease rows. Shows what it will do, and does it only while no worker runs."""
 
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import structlog
 import typer
 
 from actors.clock import SystemClock
@@ -17,7 +19,7 @@ from kcl_py.cli.loading import load_config
 from kcl_py.cli.output import say
 from kcl_py.clients import connect_to_look, looking_at
 from kcl_py.config import parse_start
-from kcl_py.errors import ConditionFailedError, ConfigError, KclError, MissingError, RejectedError
+from kcl_py.errors import ConditionFailedError, ConfigError, KclError, MissingError, RejectedError, RequestError
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
@@ -34,6 +36,21 @@ if TYPE_CHECKING:
 
 SLACK_S = 0.5
 """Beside the failover time: for how long it is watched whether a worker runs."""
+MOST_DIGITS = 129
+"""Of a sequence number. Source: the GetShardIterator API reference, StartingSequenceNumber."""
+DATE_MS = 1000
+"""So much later than AWS says it may be already: it tells whole seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Both tables, at one look."""
+
+    rows: dict[str, LeaseRow]
+    """By key, in the order of keys."""
+    malformed: tuple[str, ...]
+    """One sentence for each item of the lease table that is no lease."""
+    workers: tuple[WorkerRow, ...] = ()
 
 
 def show_command(file: Path, *, as_json: bool) -> int:
@@ -49,10 +66,16 @@ def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
     config = load_config(file)
     at = config.start if start is None else _position(start)
 
-    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
+    async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
+        if seen.malformed:  # what a worker leaves alone it does not read
+            raise KclError(
+                f"cannot have {config.stream!r} be read anew: expected leases alone in {config.leases.table!r}, found "
+                f"{len(seen.malformed)} items that are none: {seen.malformed[0]}; mend or delete them"
+            )
+        await _now_ms(clients, at)
         listing = await clients.source.list_shards(at if at.kind is PositionKind.AT_TIMESTAMP else None)
         assert clients.stream is not None
-        return begin_anew(rows, listing, at, stream=clients.stream.identity)
+        return begin_anew(seen.rows, listing, at, stream=clients.stream.identity)
 
     return anyio.run(_change, config, plan, is_sure)
 
@@ -60,17 +83,19 @@ def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
 def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
     """Have one shard be read from ``to`` on, or after that sequence number."""
     config = load_config(file)
-    place = SequenceNumber(int(to)) if to.isdigit() else _position(to)
+    place = _place(to)
 
-    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
-        row = _of(rows, shard, config)
+    async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
+        row = _of(seen.rows, shard, config)
         if row.has_ended:
             raise KclError(
                 f"cannot move {shard!r}: expected a shard that is being read, found one that was read to its end; "
                 "its children go on already; to read all again, use kcl leases reset"
             )
-        now_s = (await clients.source.describe()).server_time_s
-        return [begin_at(row, place, now_ms=int(now_s * 1000))]
+        now_ms = await _now_ms(clients, place)
+        if isinstance(place, SequenceNumber):
+            await _find(clients, shard, place)
+        return [begin_at(row, place, now_ms=now_ms)]
 
     return anyio.run(_change, config, plan, is_sure)
 
@@ -79,11 +104,16 @@ def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
     """Take the names of workers that are no more out of these rows, or of all."""
     config = load_config(file)
 
-    async def plan(clients: "Clients", rows: dict[str, LeaseRow]) -> Sequence[Change]:
-        chosen = [_of(rows, shard, config) for shard in shards] or list(rows.values())
+    async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
+        chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)] or list(seen.rows.values())
         return [let_go(row) for row in chosen if row.holder is not None]
 
     return anyio.run(_change, config, plan, is_sure)
+
+
+def _place(text: str) -> Position | SequenceNumber:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+    return SequenceNumber(int(text)) if is_number else _position(text)
 
 
 def _position(text: str) -> Position:
@@ -94,6 +124,24 @@ def _position(text: str) -> Position:
             f"cannot begin at {text!r}: expected trim_horizon, latest, an ISO-8601 time with its zone such as "
             "2026-01-31T09:00:00Z, or for one shard a sequence number"
         ) from None
+
+
+async def _now_ms(clients: "Clients", place: Position | SequenceNumber) -> int:
+    """Return the service's time; raises ``ConfigError`` if ``place`` is a time to come, where AWS begins no reading."""
+    now_ms = int((await clients.source.describe()).server_time_s * 1000)
+    if isinstance(place, Position) and place.value >= now_ms + DATE_MS:
+        raise ConfigError("cannot begin at a time to come: expected one that AWS's clock has passed, found a later one")
+    return now_ms
+
+
+async def _find(clients: "Clients", shard: str, number: SequenceNumber) -> None:
+    """Make sure that AWS can read on after ``number``: no worker could, else."""
+    try:
+        await clients.source.open(shard, Position(PositionKind.AFTER, number.value))
+    except (MissingError, RejectedError) as error:
+        raise KclError(
+            f"cannot move {shard!r} after {number}: expected a number of that shard, found {error.code}: {error.detail}"
+        ) from error
 
 
 def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
@@ -107,15 +155,23 @@ def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
 
 async def _show(config: "Config") -> list[LeaseRow]:
     async with connect_to_look(config) as clients:
-        return list((await _rows(clients, config)).values())
+        seen = await _look(clients, config)
+    _warn(seen)
+    return list(seen.rows.values())
 
 
-async def _rows(clients: "Clients", config: "Config") -> dict[str, LeaseRow]:
+def _warn(seen: Seen) -> None:
+    for sentence in seen.malformed:
+        structlog.get_logger().warning("kcl_py.table.malformed_row", error=sentence)
+
+
+async def _look(clients: "Clients", config: "Config") -> Seen:
     with looking_at(config.leases.table):
         scan = await clients.leases.scan(consistent=True)
     if clients.stream is not None and (others := strangers(scan.rows, clients.stream)):
         raise mismatch(others[0], clients.stream, config.leases.table)
-    return {row.key: row for row in sorted(scan.rows, key=lambda row: row.key)}
+    rows = {row.key: row for row in sorted(scan.rows, key=lambda row: row.key)}
+    return Seen(rows, scan.malformed, await _workers(clients))
 
 
 async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
@@ -126,11 +182,12 @@ async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
 
 
 async def _change(
-    config: "Config", plan: "Callable[[Clients, dict[str, LeaseRow]], Awaitable[Sequence[Change]]]", is_sure: bool
+    config: "Config", plan: "Callable[[Clients, Seen], Awaitable[Sequence[Change]]]", is_sure: bool
 ) -> int:
     async with connect_to_look(config) as clients:
-        rows = await _until_nobody_works(clients, config)
-        changes = await plan(clients, rows)
+        seen = await _until_nobody_works(clients, config)
+        _warn(seen)
+        changes = await plan(clients, seen)
         if not changes:
             say("nothing to do\n")
             return 0
@@ -138,28 +195,33 @@ async def _change(
             say(f"{printable(change.key)}: {printable(change.what)}\n")
         if not is_sure and not _confirmed(len(changes)):
             return WORKER_FAILED
-        return await _carry_out(clients, config, changes)
+        _check_that_nobody_works(seen, await _look(clients, config), config)  # an answer can take an hour
+        return await _carry_out(clients, changes)
 
 
-async def _until_nobody_works(clients: "Clients", config: "Config") -> dict[str, LeaseRow]:
-    """Watch for long enough that a worker at work would show; return the rows.
+async def _until_nobody_works(clients: "Clients", config: "Config") -> Seen:
+    """Watch for long enough that a worker at work would show; return what there is then.
 
     Raises:
         KclError: one did.
     """
-    before, workers = await _rows(clients, config), await _workers(clients)
-    if not workers and all(row.holder is None for row in before.values()):
+    before = await _look(clients, config)
+    if not before.workers and all(row.holder is None for row in before.rows.values()):
         return before
     watch_s = config.leases.failover_s + SLACK_S
     with _progress(f"watching for {watch_s:g} s whether a worker runs"):
         await SystemClock().sleep(watch_s)
-    after = await _rows(clients, config)
-    if working := moving(before, after, (workers, await _workers(clients))):
+    after = await _look(clients, config)
+    _check_that_nobody_works(before, after, config)
+    return after
+
+
+def _check_that_nobody_works(before: Seen, after: Seen, config: "Config") -> None:
+    if working := moving(before.rows, after.rows, (before.workers, after.workers)):
         raise KclError(
             f"cannot change leases of {config.app!r}: expected that no worker runs, found {', '.join(working)} at "
             "work; stop them first"
         )
-    return after
 
 
 def _progress(text: str) -> "AbstractContextManager[object]":
@@ -173,25 +235,31 @@ def _progress(text: str) -> "AbstractContextManager[object]":
 def _confirmed(changes: int) -> bool:
     if not sys.stdin.isatty():
         raise ConfigError(f"cannot ask whether to make {changes} changes: expected --yes or a terminal, found neither")
-    return typer.confirm(f"make {changes} changes?", err=True)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's waits for the loop, which waits here
+    try:
+        return typer.confirm(f"make {changes} changes?", err=True)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
-async def _carry_out(clients: "Clients", config: "Config", changes: Sequence[Change]) -> int:
+async def _carry_out(clients: "Clients", changes: Sequence[Change]) -> int:
     """Make the changes in their order; stop at the first row that somebody else has written."""
     for done, change in enumerate(changes):
+        made = f"{done} of {len(changes)} changes are made"
         try:
-            with looking_at(config.leases.table):
-                if change.write is not None:
-                    await clients.leases.write(change.write)
-                elif change.removal is not None:
-                    await clients.leases.delete(change.removal)
-                elif change.row is not None and not await clients.leases.create(change.row):
-                    raise ConditionFailedError("create", change.key, "it is there")
-        except KclError as error:
+            if change.write is not None:
+                await clients.leases.write(change.write)
+            elif change.removal is not None:
+                await clients.leases.delete(change.removal)
+            elif change.row is not None and not await clients.leases.create(change.row):
+                raise ConditionFailedError("create", change.key, "it is there")
+        except ConditionFailedError as error:
             raise KclError(
-                f"cannot change {change.key!r}: expected the row as it was seen, found {error}; {done} of "
-                f"{len(changes)} changes are made; stop all workers and do it again"
+                f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; stop all "
+                "workers and do it again"
             ) from error
+        except RequestError as error:
+            raise KclError(f"cannot change {change.key!r}: {error}; {made} before; do it again") from error
     say(f"{len(changes)} changes made\n")
     return 0
 

@@ -1,10 +1,21 @@
 """``kcl leases``: what an operator does to a fleet that is not running, and what a fleet then does."""
 
+import fcntl
 import json
+import os
+import pty
 import signal
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
 
 from tests.processes.deliveries import check_in_order
 from tests.processes.fleet import Fleet
+from tests.processes.process import KCL, PATIENCE_S
 
 
 def stopped(fleet: Fleet, records: int) -> None:
@@ -113,3 +124,98 @@ def test_nothing_is_changed_that_nobody_has_agreed_to(fleet: Fleet) -> None:
         failed = fleet.run("leases", *arguments, "--yes")
         assert failed.stderr.startswith(f"error: {error}"), failed.stderr
         assert failed.returncode in (1, 2)
+
+
+def test_no_place_is_written_where_no_worker_could_begin(fleet: Fleet) -> None:
+    """Another shard's number, one that is none, a time to come; it is said before anything is asked."""
+    fleet.create(2)
+    fleet.put(10)
+    stopped(fleet, 10)
+    before = fleet.rows()
+    shard, other = sorted(fleet.put_to)
+    foreign = next(each.sequence for each in fleet.deliveries() if each.shard == other)
+    for arguments, code, error in (
+        (("set", "--shard", shard, "--to", str(foreign)), 1, f"cannot move '{shard}' after {foreign}: expected a num"),
+        (("set", "--shard", shard, "--to", "\u00b2"), 2, "cannot begin at '\u00b2': expected trim_horizon, latest"),
+        (("set", "--shard", shard, "--to", "9" * 5000), 2, "cannot begin at '9999"),
+        (("set", "--shard", shard, "--to", "9999-12-31T23:59:59-10:00"), 2, "cannot begin at a time to come"),
+        (("reset", "--start", "2999-12-31T23:59:59Z"), 2, "cannot begin at a time to come: expected one that AWS's"),
+    ):
+        failed = fleet.run("leases", arguments[0], "worker.yaml", *arguments[1:], "--yes")
+        assert failed.stderr.startswith(f"error: {error}"), failed.stderr
+        assert (failed.returncode, failed.stdout) == (code, "")
+    assert fleet.rows() == before
+
+
+def test_an_item_that_is_no_lease_is_named_and_keeps_the_stream_from_being_read_anew(fleet: Fleet) -> None:
+    """Workers leave it alone, so its shard would not be read."""
+    fleet.create(2)
+    fleet.put(10)
+    stopped(fleet, 10)
+    shard = min(fleet.put_to)
+    fleet.dynamodb.put_item(TableName=fleet.app, Item={"leaseKey": {"S": shard}, "leaseCounter": {"S": "x"}})
+    before = fleet.rows()
+    shown = fleet.run("leases", "show", "worker.yaml")
+    assert (shown.returncode, shown.stdout.count("\n")) == (0, 1)
+    assert f"cannot read the row of '{shard}'" in shown.stderr
+    failed = fleet.run("leases", "reset", "worker.yaml", "--yes")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert f"found 1 items that are none: cannot read the row of '{shard}'" in failed.stderr.splitlines()[-1]
+    assert fleet.rows() == before
+
+
+@pytest.mark.parametrize(("answer", "code"), [("\x03", 130), ("\x04", 130), ("n\n", 1), ("y\n", 0)])
+def test_only_yes_has_the_plan_carried_out(fleet: Fleet, answer: str, code: int) -> None:
+    """No, the end of the input and Ctrl-C at the question change nothing, and end the command."""
+    fleet.create(1)
+    fleet.put(10)
+    stopped(fleet, 10)
+    before = fleet.rows()
+    with asking(fleet, "reset") as (command, terminal):
+        os.write(terminal, answer.encode())
+        assert command.wait(PATIENCE_S) == code
+    assert (fleet.rows() == before) == (code != 0)
+
+
+def test_a_worker_that_starts_while_the_question_stands_keeps_all_as_it_is(fleet: Fleet) -> None:
+    """Also the rows of shards that were read to their end, which no worker writes any more."""
+    fleet.create(1)
+    fleet.put(10)
+    [shard] = fleet.shards()
+    fleet.split(shard)
+    fleet.put(10)
+    stopped(fleet, 20)
+    with asking(fleet, "reset", "--start", "latest") as (command, terminal):
+        fleet.start()
+        fleet.put(10)
+        fleet.until_delivered(30)
+        os.write(terminal, b"y\n")
+        assert command.wait(PATIENCE_S) == 1
+    assert fleet.rows()[shard]["checkpoint"] == {"S": "SHARD_END"}
+    assert len(fleet.rows()) == 3
+
+
+@contextmanager
+def asking(fleet: Fleet, what: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a command on a terminal of its own until it asks; yields it and our end of the terminal."""
+    ours, its = pty.openpty()
+    command = subprocess.Popen(
+        [KCL, "leases", what, "worker.yaml", *arguments],
+        cwd=fleet.folder,
+        env=fleet.env(TERM="dumb"),
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+        preexec_fn=partial(fcntl.ioctl, its, termios.TIOCSCTTY, 0),
+    )
+    os.close(its)
+    try:
+        said = b""
+        while b"[y/N]" not in said:
+            said += os.read(ours, 65536)
+        yield command, ours
+    finally:
+        command.kill()
+        command.wait()
+        os.close(ours)
