@@ -5,6 +5,7 @@ that the loop no longer beats, and looks at what the loop's thread is doing. Sec
 """
 
 import asyncio
+import selectors
 import sys
 import threading
 import time
@@ -22,6 +23,8 @@ LOOKS = 4
 MOST_FRAMES = 8
 """So many of the blocking calls are named, the innermost ones."""
 _FRAMEWORK = tuple(f"{Path(str(module.__file__)).parent}/" for module in (asyncio, actors, kcl_py))
+
+_RUN_ONCE = asyncio.BaseEventLoop._run_once.__code__  # type: ignore[attr-defined]
 
 
 class Watchdog:
@@ -41,22 +44,22 @@ class Watchdog:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch while the block is open."""
-        self._beat()
         thread = threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True)
         thread.start()
+        self._beat()
         try:
             yield
         finally:
             self._is_over.set()
             self._timer.cancel()
-            thread.join()
+            thread.join(self._limit_s)  # a log that needs the loop has it wait for what waits for it
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if now - self._beaten_at >= self._limit_s:
-            self._log.warning("kcl_py.loop.runs_again", after_s=round(now - self._beaten_at, 3))
-        self._beaten_at = now
+        stood_s, self._beaten_at = now - self._beaten_at, now
         self._timer = self._loop.call_later(self._limit_s / LOOKS, self._beat)
+        if stood_s >= self._limit_s:
+            self._log.warning("kcl_py.loop.runs_again", after_s=round(stood_s, 3))
 
     def _watch(self) -> None:
         limit_s, beaten_at = self._limit_s, self._beaten_at
@@ -66,18 +69,28 @@ class Watchdog:
             for_s = time.monotonic() - beaten_at
             if for_s >= limit_s:
                 limit_s = 2 * for_s
-                self._tell(for_s)
+                try:
+                    self._tell(for_s, beaten_at)
+                except Exception as error:  # of the log, which is the program's
+                    fault = {"message": "the watchdog of kcl_py could not log", "exception": error}
+                    self._loop.call_soon_threadsafe(self._loop.call_exception_handler, fault)
 
-    def _tell(self, for_s: float) -> None:
+    def _tell(self, for_s: float, beaten_at: float) -> None:
         frame = sys._current_frames().get(self._thread_id)
-        if frame is not None:
-            calls = blocking_calls(frame)
+        calls = [] if frame is None else blocking_calls(frame)
+        if calls and self._beaten_at == beaten_at:  # else the loop runs again by now
             code, at = calls[0].f_code.co_qualname, " > ".join(map(_place, calls[-MOST_FRAMES:]))
             self._log.warning("kcl_py.loop.blocked", for_s=round(for_s, 3), code=code, at=at)
 
 
 def blocking_calls(innermost: FrameType) -> list[FrameType]:
-    """Return the calls that the framework made last, outermost first; its own innermost one if it is busy itself."""
+    """Return the calls that the framework made last, outermost first; its own innermost one if it is busy itself.
+
+    None if the loop waits for work: then the whole process stood still, and will go on.
+    """
+    back = innermost.f_back
+    if innermost.f_code.co_filename == selectors.__file__ and back is not None and back.f_code is _RUN_ONCE:
+        return []
     calls: list[FrameType] = []
     frame: FrameType | None = innermost
     while frame is not None and not frame.f_code.co_filename.startswith(_FRAMEWORK):
