@@ -188,7 +188,7 @@ def server_time_s(response: Any) -> float | None:
     date = response.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
     try:
         return parsedate_to_datetime(date).timestamp() if date else None
-    except ValueError:  # whoever is in between has written something else
+    except (ValueError, OverflowError):  # whoever is in between has written something else
         return None
 
 
