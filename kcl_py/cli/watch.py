@@ -44,14 +44,14 @@ async def watch(config: "Config", *, as_json: bool) -> None:
     clock = SystemClock()
     async with connect_to_look(config) as clients:
         if as_json or not sys.stdout.isatty():
-            await _look_on(clients.leases, config, clients.stream, clock, _lines if as_json else _reports)
+            await look_on(clients.leases, config, clients.stream, clock, _lines if as_json else _reports)
             return
         from rich.console import Console
         from rich.live import Live
 
         console = Console()
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            await _look_on(
+            await look_on(
                 clients.leases,
                 config,
                 clients.stream,
@@ -60,9 +60,7 @@ async def watch(config: "Config", *, as_json: bool) -> None:
             )
 
 
-async def _look_on(
-    store: "LeaseStore", config: "Config", stream: "StreamInfo | None", clock: Clock, show: Show
-) -> None:
+async def look_on(store: "LeaseStore", config: "Config", stream: "StreamInfo | None", clock: Clock, show: Show) -> None:
     """Read both tables each tick until nobody looks; one that cannot be read now is read again."""
     latest: deque[str] = deque(maxlen=MOST_CHANGES)
     status: Report | None = None
@@ -73,7 +71,7 @@ async def _look_on(
         except AwsSetupError as error:
             if status is None:
                 raise
-            trouble = [str(error)]
+            status, trouble = status | {"changes": []}, [str(error)]
         else:
             happened = changes(status, new) if status is not None else []
             latest.extendleft(f"{new['at'][11:19]} {one}" for one in happened)
@@ -127,9 +125,7 @@ def _workers(rows: Sequence[Report]) -> "Table":
     table = _table("worker", "state", "held", "max", "seen s ago")
     for row in rows:
         style = {"silent": "red", "draining": "yellow", "starting": "yellow"}.get(row["state"], "")
-        table.add_row(
-            *map(_cell, (row["worker"], row["state"], row["held"], row["max"], row["seen_s_ago"])), style=style
-        )
+        _add(table, row["worker"], row["state"], row["held"], row["max"], row["seen_s_ago"], style=style)
     return table
 
 
@@ -140,7 +136,7 @@ def _shards(rows: Sequence[Report]) -> "Table":
         is_bad = bool(halted or row["fault"])
         style = "red" if is_bad else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
         cells = (row["shard"], row["state"], row["owner"], row["next_owner"], _short(row["checkpoint"]))
-        table.add_row(*map(_cell, (*cells, row["lag_ms"], row["lag_age_s"], halted or row["fault"])), style=style)
+        _add(table, *cells, row["lag_ms"], row["lag_age_s"], halted or row["fault"], style=style)
     return table
 
 
@@ -153,8 +149,14 @@ def _table(*columns: str) -> "Table":
     return table
 
 
+def _add(table: "Table", *values: object, style: str) -> None:
+    from rich.text import Text  # a plain string would be read as markup
+
+    table.add_row(*(Text(_cell(value)) for value in values), style=style)
+
+
 def _cell(value: object) -> str:
-    return "-" if value is None else printable(str(value)).replace("[", r"\[")
+    return "-" if value is None else printable(str(value))
 
 
 def _short(position: str) -> str:

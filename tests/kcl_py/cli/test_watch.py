@@ -3,11 +3,17 @@
 from io import StringIO
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from kcl_py.cli.watch import screen
-from kcl_py.config import Config
+from actors.clock import SystemClock
+from kcl_py.cli.watch import look_on, screen
+from kcl_py.config import Config, Leases
+from kcl_py.errors import ThrottledError
+from kcl_py.leases.items import item_from_row
+from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
+from kcl_py.leases.store import Scan
 from kcl_py.status import report
 
 CONFIG = Config(app="demo", stream="flights", processor="m:C")
@@ -48,3 +54,43 @@ def test_the_screen_shows_a_handoff_with_both_workers() -> None:
     """Who has it and who gets it."""
     lines = drawn(LeaseRow("s-1", owner="w1", checkpoint_owner="w0"))
     assert next(line for line in lines if line.startswith("s-1")).split()[:4] == ["s-1", "handoff", "w0", "w1"]
+
+
+@pytest.mark.parametrize("text", [r"\[/red]", r"\[/]", "[/red]", "[bold]", r"[red]\[", ":warning:", "\\"])
+def test_the_screen_shows_text_from_outside_as_it_is(text: str) -> None:
+    """Nothing in it is markup, so that an exception's words cannot end the watching."""
+    rows = (
+        LeaseRow("s-1", owner=text, native=Native(owner=text, halted=Halt(text, "1"))),
+        LeaseRow("s-2", native=Native(fault=text)),
+    )
+    lines = drawn(*rows, trouble=text, latest=(text,))
+    halted, faulty = (next(line.split() for line in lines if line.startswith(key)) for key in ("s-1", "s-2"))
+    assert halted[:3] + halted[-3:] == ["s-1", "owned", text, text, "at", "1"]
+    assert faulty[-1] == lines[1].strip() == lines[-1].strip() == text
+
+
+@pytest.mark.asyncio
+async def test_what_has_changed_is_told_once_while_the_tables_cannot_be_read() -> None:
+    """What is shown of the last look is not said to have happened again."""
+    config = Config(app="demo", stream="flights", processor="m:C", leases=Leases(failover_s=3))
+    store, seen = Unreliable([LeaseRow("s-1")]), list[tuple[list[str], bool]]()
+
+    def show(status: dict[str, Any], trouble: str) -> bool:
+        seen.append((status["changes"], bool(trouble)))
+        store.items = dict(store.items) | {"s-2": item_from_row(LeaseRow("s-2"))}
+        store.fails = len(seen) in (2, 3)
+        return len(seen) < 5
+
+    await look_on(store, config, None, SystemClock(), show)
+    assert seen == [([], False), (["s-2 has a row"], False), ([], True), ([], True), ([], False)]
+
+
+class Unreliable(MemoryLeaseStore):
+    """A store that cannot be read at times."""
+
+    fails = False
+
+    async def scan(self, *, consistent: bool = False) -> Scan:
+        if self.fails:
+            raise ThrottledError("Scan", "demo", "ThrottlingException")
+        return await super().scan(consistent=consistent)
