@@ -64,12 +64,13 @@ def begin_at(row: LeaseRow, to: Position | SequenceNumber, *, now_ms: int) -> Ch
 def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, *, stream: str) -> tuple[Change, ...]:
     """Have the stream be read as if nobody had ever read it: each row as discovery would make it, and no other.
 
-    Children go before their parents, so that whatever is left of a plan that was cut off can be made again.
+    Rows that stay or are made come first, then others go, children before their parents: a plan that was cut off can be
+    made again, and no worker that starts instead passes over what nobody has read.
     """
     wanted = {new.shard.shard_id: new for new in discover(listing, {}, start)}
     gone = [row for key, row in sorted(rows.items(), reverse=True) if key not in wanted]
     removals = [Change(row.key, f"{described(row)} -> no row", removal=rules.remove(row)) for row in gone]
-    return (*removals, *_wanted(rows, wanted, stream))
+    return (*_wanted(rows, wanted, stream), *removals)
 
 
 def _wanted(rows: Mapping[str, LeaseRow], wanted: Mapping[str, NewLease], stream: str) -> Iterator[Change]:

@@ -60,8 +60,8 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
 @pytest.mark.parametrize(
     ("start", "said"),
     [
-        (TRIM_HORIZON, ["s-9: after 7 -> no row", "s-1: after 5 -> no row", "s-0: SHARD_END -> TRIM_HORIZON"]),
-        (LATEST, ["s-9: after 7 -> no row", "s-0: SHARD_END -> no row", "s-1: after 5 -> LATEST at 98000 ms"]),
+        (TRIM_HORIZON, ["s-0: SHARD_END -> TRIM_HORIZON", "s-9: after 7 -> no row", "s-1: after 5 -> no row"]),
+        (LATEST, ["s-1: after 5 -> LATEST at 98000 ms", "s-9: after 7 -> no row", "s-0: SHARD_END -> no row"]),
     ],
 )
 def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said: list[str]) -> None:
@@ -72,6 +72,20 @@ def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said:
         "s-9": LeaseRow("s-9", checkpoint="7"),
     }
     assert in_words(begin_anew(rows, LISTING, start, stream=STREAM)) == said
+
+
+@pytest.mark.asyncio
+async def test_a_plan_that_is_cut_off_has_no_worker_pass_over_what_is_unread() -> None:
+    """After each of its changes, one that starts at the latest record finds rows of all that is to be read."""
+    rows = {"s-1": LeaseRow("s-1", checkpoint="5", parents=("s-0",))}
+    store = MemoryLeaseStore(rows.values())
+    for change in begin_anew(rows, LISTING, TRIM_HORIZON, stream=STREAM):
+        if change.removal is not None:
+            await store.delete(change.removal)
+        elif change.row is not None:
+            assert await store.create(change.row)
+        left = {row.key: row for row in (await store.scan()).rows}
+        assert discover(LISTING, left, LATEST) == ()
 
 
 def test_anew_makes_the_rows_that_are_missing() -> None:
