@@ -119,9 +119,12 @@ async def renew(session: AioSession, lives_s: dict[int, float]) -> None:
     left_s = credentials._seconds_remaining()
     life_s = lives_s.setdefault(id(credentials), left_s)
     if left_s < min(RENEWED_BEFORE_S, life_s / 2):
-        with suppress(Exception):  # it is logged, and tried again
-            async with credentials._refresh_lock:
+        async with credentials._refresh_lock:
+            had = credentials._expiry_time, credentials._frozen_credentials
+            with suppress(Exception):  # it is logged, and tried again
                 await credentials._protected_refresh(is_mandatory=False)
+            if credentials._seconds_remaining() <= 0:  # what was given is over already, as from an old file
+                credentials._expiry_time, credentials._frozen_credentials = had
         new_s = credentials._seconds_remaining()
         lives_s[id(credentials)] = new_s if new_s > left_s else life_s
 

@@ -30,13 +30,13 @@ pytestmark = pytest.mark.asyncio
 ROLE = "arn:aws:iam::000000000000:role/reader"
 
 
-def assumed(stub: StubService, key: str) -> None:
-    """Have STS answer with the credentials ``key``."""
+def assumed(stub: StubService, key: str, *, minutes: int = 60) -> None:
+    """Have STS answer with the credentials ``key``, which end in so many minutes."""
     stub.scripts["AssumeRole"] = (
         200,
         '<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>'
         f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
-        f"<Expiration>{(datetime.now(UTC) + timedelta(hours=1)).isoformat()}</Expiration>"
+        f"<Expiration>{(datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()}</Expiration>"
         "</Credentials></AssumeRoleResult></AssumeRoleResponse>",
     )
 
@@ -165,11 +165,11 @@ async def test_a_role_that_may_not_be_assumed_is_a_credentials_error(
             await KinesisSource(client, "orders", clock=PromptClock()).describe()
 
 
-@pytest.mark.parametrize("trouble", ["none", "refused", "hangs"])
+@pytest.mark.parametrize("trouble", ["none", "refused", "hangs", "past"])
 async def test_credentials_are_renewed_before_they_end_and_no_request_waits_for_it(
     stub: StubService, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
-    """When that fails, or takes long, the old ones stay in use, and it is tried again."""
+    """When that fails, takes long or gives what is over, the old ones stay in use, and it is tried again."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", stub.url)
     stub.scripts["GetRecords"] = a_reply()
     assumed(stub, "AKIDFIRST")
@@ -197,12 +197,15 @@ async def test_credentials_are_renewed_before_they_end_and_no_request_waits_for_
                 stub.refuse("AssumeRole", "AccessDenied")
             case "hangs":
                 stub.scripts["AssumeRole"] = None
+            case "past":
+                assumed(stub, "AKIDPAST", minutes=40)
         await clock.advance(LOOK_S)
         async with asyncio.timeout(20):
             while [call.operation for call in stub.calls].count("AssumeRole") < 2:
                 assert await signed_by() == "AKIDFIRST"
             if trouble != "none":
-                assert await signed_by() == "AKIDFIRST"
+                for _ in range(5):
+                    assert await signed_by() == "AKIDFIRST"
             else:
                 while await signed_by() != "AKIDSECOND":
                     pass
