@@ -4,9 +4,11 @@ On a terminal one screen that keeps up to date, with what needs attention on top
 """
 
 import json
+import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -50,7 +52,7 @@ async def watch(config: "Config", *, as_json: bool) -> None:
         from rich.live import Live
 
         console = Console()
-        with Live(console=console, auto_refresh=False, screen=True) as live:
+        with _leaving(), Live(console=console, auto_refresh=False, screen=True) as live:
             await look_on(
                 clients.leases,
                 config,
@@ -58,6 +60,16 @@ async def watch(config: "Config", *, as_json: bool) -> None:
                 clock,
                 lambda status, trouble: _draw(live, screen(status, trouble, console.height)),
             )
+
+
+@contextmanager
+def _leaving() -> Iterator[None]:
+    """Have SIGTERM end the program in order, so that the terminal is left as it was."""
+    handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 async def look_on(store: "LeaseStore", config: "Config", stream: "StreamInfo | None", clock: Clock, show: Show) -> None:

@@ -8,6 +8,8 @@ import subprocess
 from threading import Thread
 from typing import Any
 
+import pytest
+
 from tests.processes.fleet import Fleet
 from tests.processes.process import KCL, PATIENCE_S, Process
 
@@ -34,8 +36,9 @@ def test_each_line_is_a_status_with_what_has_changed(fleet: Fleet) -> None:
     assert (watch.wait(), watch.err.lines) == (0, [])
 
 
-def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet) -> None:
-    """It shows the shard, and ends at Ctrl-C without a trace."""
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet, by: signal.Signals, code: int) -> None:
+    """It shows the shard, and ends at Ctrl-C and SIGTERM without a trace."""
     fleet.create(1)
     fleet.put(10)
     fleet.start()
@@ -52,11 +55,11 @@ def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet) -> None:
     shown = b""
     while b"shardId-000000000000" not in shown:
         shown += os.read(ours, 65536)
-    watch.send_signal(signal.SIGINT)
+    watch.send_signal(by)
     rest: list[Any] = []
     reader = Thread(target=lambda: rest.extend(_read_on(ours)))
     reader.start()
-    assert watch.wait(PATIENCE_S) == 0
+    assert watch.wait(PATIENCE_S) == code
     reader.join()
     os.close(ours)
     assert watch.stderr is not None
