@@ -50,6 +50,11 @@ def parse_start(value: object) -> Position:
         if named is not None:
             return named
         value = datetime.fromisoformat(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        try:
+            value = value.astimezone(UTC)
+        except OverflowError:
+            raise ValueError(value) from None
     if not isinstance(value, datetime) or value.tzinfo is None or value < _EPOCH:
         raise ValueError(value)
     return Position(PositionKind.AT_TIMESTAMP, (value - _EPOCH) // timedelta(milliseconds=1))

@@ -113,6 +113,7 @@ def _nearest_start(value: str) -> str | None:
     if near:
         return near[0]
     try:
-        return datetime.fromisoformat(value).isoformat() + "Z"
+        meant = datetime.fromisoformat(value)
     except ValueError:
         return None
+    return None if meant.tzinfo else f"{meant.isoformat()}Z"

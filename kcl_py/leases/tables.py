@@ -161,9 +161,10 @@ def _denied(what: str, table: Table, error: RequestError) -> LeaseTableError:
     return LeaseTableError(
         f"cannot {what} {table.what} {table.name!r}: expected the permission dynamodb:{error.operation}, "
         f"found {error.code}: {error.detail}; allow it"
-        + {"create": f" or create the table with the key {table.key} (S)", "back up": " or set leases.pitr: false"}.get(
-            what, ""
-        )
+        + {
+            "create": f" or create the table with the key {table.key} (S)",
+            "back up": " and switch it on for the table, which is there now, or set leases.pitr: false",
+        }.get(what, "")
     )
 
 

@@ -18,9 +18,11 @@ class FakeTables:
     Args:
         denied: operations that this role may not call.
         looks: how often a new table is described as CREATING.
+        throttled: operations that are refused for their rate.
     """
 
-    def __init__(self, *, denied: tuple[str, ...] = (), looks: int = 0) -> None:
+    def __init__(self, *, denied: tuple[str, ...] = (), looks: int = 0, throttled: tuple[str, ...] = ()) -> None:
+        self.throttled = throttled
         self.tables: dict[str, dict[str, Any]] = {}
         self.calls: Counter[str] = Counter()
         self.created: dict[str, dict[str, Any]] = {}
@@ -91,5 +93,7 @@ class FakeTables:
     async def _enter(self, operation: str, name: str) -> None:
         await anyio.lowlevel.checkpoint()
         self.calls[operation] += 1
+        if operation in self.throttled:
+            raise refused("LimitExceededException", operation)
         if operation in self._denied or f"{operation} {name}" in self._denied:
             raise refused("AccessDeniedException", operation)

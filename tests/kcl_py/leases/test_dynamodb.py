@@ -126,6 +126,17 @@ async def test_new_tables_are_tagged_encrypted_and_protected_as_the_options_say(
     assert client.backed_up == ["app"], "a table that is there is used as it is"
 
 
+async def test_backups_are_switched_on_by_another_try_when_aws_was_not_ready() -> None:
+    """The first try has created the table; what it could not do is not forgotten."""
+    client = FakeTables(throttled=("UpdateContinuousBackups",))
+    store = a_store(client, pitr=True)
+    with pytest.raises(ThrottledError):
+        await store.ensure()
+    client.throttled = ()
+    assert await store.ensure() is not None
+    assert client.backed_up == ["app"]
+
+
 async def test_new_table_that_may_not_be_backed_up_is_an_error_that_names_the_permission() -> None:
     """Whoever asks for backups and has none finds out at once."""
     client = FakeTables(denied=("UpdateContinuousBackups",))
@@ -134,7 +145,9 @@ async def test_new_table_that_may_not_be_backed_up_is_an_error_that_names_the_pe
     assert str(caught.value).startswith(
         "cannot back up lease table 'app': expected the permission dynamodb:UpdateContinuousBackups, found AccessDenied"
     )
-    assert str(caught.value).endswith("allow it or set leases.pitr: false")
+    assert str(caught.value).endswith(
+        "allow it and switch it on for the table, which is there now, or set leases.pitr: false"
+    )
 
 
 async def test_scan_goes_on_over_empty_pages() -> None:
