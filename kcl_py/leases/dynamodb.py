@@ -35,8 +35,8 @@ class DynamoLeaseStore:
         self._client, self._leases, self._clock = client, leases, clock
         self._table = Table("lease table", leases.table, "leaseKey", is_kept=True)
         self._workers = Table("worker table", leases.workers_table, "wid")
-        self._has_workers = self._is_mine = False
-        """Whether this store has created the lease table: what is left to do for a new one is its business."""
+        self._has_workers = self._is_new = False
+        """Whether this store has created the lease table and has not yet done all that there is to do for a new one."""
         self._deadline_s = leases.failover_s / 6
 
     @property
@@ -45,12 +45,13 @@ class DynamoLeaseStore:
 
     async def ensure(self) -> float | None:
         began_at = self._clock.monotonic()
-        self._is_mine |= await find_or_create(self._client, self._table, self._leases, self._clock)
+        self._is_new |= await find_or_create(self._client, self._table, self._leases, self._clock)
         self._has_workers = await self._find_workers()
         await until_active(self._client, self._table, self._clock)
-        if self._is_mine and self._leases.pitr:
+        if self._is_new and self._leases.pitr:
             await keep_backups(self._client, self._table, self._clock)
-        return self._clock.monotonic() - began_at if self._is_mine else None
+        is_new, self._is_new = self._is_new, False
+        return self._clock.monotonic() - began_at if is_new else None
 
     async def find(self) -> None:
         """Make sure that there is a lease table that can be read; create nothing.
