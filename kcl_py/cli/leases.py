@@ -24,7 +24,7 @@ from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.printable import printable
-from kcl_py.records import SequenceNumber
+from kcl_py.records import SequenceNumber, is_number
 from kcl_py.sources.source import Position, PositionKind
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 SLACK_S = 0.5
 """Beside the failover time: for how long it is watched whether a worker runs."""
-MOST_DIGITS = 129
-"""Of a sequence number. Source: the GetShardIterator API reference, StartingSequenceNumber."""
 DATE_MS = 1000
 """So much later than AWS says it may be already: it tells whole seconds."""
 
@@ -112,8 +110,7 @@ def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
 
 
 def _place(text: str) -> Position | SequenceNumber:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
-    return SequenceNumber(int(text)) if is_number else _position(text)
+    return SequenceNumber(int(text)) if is_number(text) else _position(text)
 
 
 def _position(text: str) -> Position:
