@@ -10,6 +10,14 @@ from datetime import UTC, datetime
 
 import msgspec
 
+MOST_DIGITS = 129
+"""Of a sequence number. Source: the GetShardIterator API reference, StartingSequenceNumber."""
+
+
+def is_number(text: str) -> bool:
+    """Tell whether ``text`` can be a sequence number; Python itself converts no more than some thousand digits."""
+    return len(text) <= MOST_DIGITS and text.isascii() and text.isdecimal()
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SequenceNumber:

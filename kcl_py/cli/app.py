@@ -1,6 +1,7 @@
 """The command ``kcl``. Each command imports what it needs when it is called, so that all start fast."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     A failure ends with one line ``error: …`` on stderr. What stdout cannot encode is written as an escape.
     """
+    _fill_gaps()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -38,6 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         code = fail(error)
     sys.exit(code)
+
+
+def _fill_gaps() -> None:
+    """Have a stdin, stdout or stderr that is closed be there, for nobody: a connection would get its number else."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _usage(usage: typer.TyperException) -> int:

@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from actors.clock import SystemClock
 from kcl_py.cli.failure import WORKER_FAILED
 from kcl_py.cli.loading import load_config
 from kcl_py.cli.output import say
+from kcl_py.cli.signals import leaving
 from kcl_py.clients import connect_to_look, looking_at
 from kcl_py.config import parse_start
 from kcl_py.errors import ConditionFailedError, ConfigError, KclError, MissingError, RejectedError, RequestError
@@ -24,20 +25,17 @@ from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.printable import printable
-from kcl_py.records import SequenceNumber
+from kcl_py.records import SequenceNumber, is_number
 from kcl_py.sources.source import Position, PositionKind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractContextManager
+    from collections.abc import Awaitable, Callable, Iterator
 
     from kcl_py.clients import Clients
     from kcl_py.config import Config
 
 SLACK_S = 0.5
 """Beside the failover time: for how long it is watched whether a worker runs."""
-MOST_DIGITS = 129
-"""Of a sequence number. Source: the GetShardIterator API reference, StartingSequenceNumber."""
 DATE_MS = 1000
 """So much later than AWS says it may be already: it tells whole seconds."""
 
@@ -112,8 +110,7 @@ def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
 
 
 def _place(text: str) -> Position | SequenceNumber:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
-    return SequenceNumber(int(text)) if is_number else _position(text)
+    return SequenceNumber(int(text)) if is_number(text) else _position(text)
 
 
 def _position(text: str) -> Position:
@@ -224,12 +221,15 @@ def _check_that_nobody_works(before: Seen, after: Seen, config: "Config") -> Non
         )
 
 
-def _progress(text: str) -> "AbstractContextManager[object]":
+@contextmanager
+def _progress(text: str) -> "Iterator[None]":
     if not sys.stderr.isatty():
-        return nullcontext()
+        yield
+        return
     from rich.console import Console
 
-    return Console(stderr=True).status(text)
+    with leaving(), Console(stderr=True).status(text):
+        yield
 
 
 def _confirmed(changes: int) -> bool:

@@ -8,12 +8,23 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
 _SIGNAL_EXIT = 128
 """A process that ends by signal n exits with 128 + n: 130 and 143. Source: POSIX shells."""
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Have SIGTERM end the program in order, so that the terminal is left as it was."""
+    handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(_SIGNAL_EXIT + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 def leave_at_once(number: int) -> None:

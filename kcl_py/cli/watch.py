@@ -4,17 +4,17 @@ On a terminal one screen that keeps up to date, with what needs attention on top
 """
 
 import json
-import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Literal
 
 from actors.clock import Clock, SystemClock
 from kcl_py.changes import changes
 from kcl_py.cli.output import say
+from kcl_py.cli.signals import leaving
 from kcl_py.cli.status import read_status
 from kcl_py.clients import connect_to_look
 from kcl_py.errors import AwsSetupError
@@ -22,9 +22,10 @@ from kcl_py.printable import printable
 from kcl_py.status import Report, text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.live import Live
     from rich.table import Table
+    from rich.text import Text
 
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
@@ -32,8 +33,16 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 8
 """So many of the latest are shown."""
-FIXED_LINES = 8
-"""Of the screen, beside the rows of its tables and the changes."""
+FIXED_LINES = 7
+"""Of the screen, beside its head, the rows of its tables and the changes."""
+MOST_LINES = 3
+"""Of each part of the head: who and how much, and what is wrong."""
+LEAST_WIDTH = 20
+"""A screen that is still narrower shows the beginnings of lines."""
+WELL = (True, True)
+"""How a shard's urgency begins that runs somewhere and does not stand still."""
+CUT_FIRST = ("worker", "owner", "next", "halted or fault")
+"""The columns that give way on a narrow screen; the others tell rows apart by their last letters."""
 SHOWN_DIGITS = 12
 """Of a sequence number: the last ones, which differ."""
 
@@ -45,31 +54,30 @@ async def watch(config: "Config", *, as_json: bool) -> None:
     """Show the status until cancelled. Raises what ``kcl status`` raises, if the first look fails."""
     clock = SystemClock()
     async with connect_to_look(config) as clients:
-        if as_json or not sys.stdout.isatty():
+        console = None if as_json else _console()
+        if console is None:
             await look_on(clients.leases, config, clients.stream, clock, _lines if as_json else _reports)
             return
-        from rich.console import Console
         from rich.live import Live
 
-        console = Console()
-        with _leaving(), Live(console=console, auto_refresh=False, screen=True) as live:
+        with leaving(), Live(console=console, auto_refresh=False, screen=True) as live:
             await look_on(
                 clients.leases,
                 config,
                 clients.stream,
                 clock,
-                lambda status, trouble: _draw(live, screen(status, trouble, console.height)),
+                lambda status, trouble: _draw(live, screen(status, trouble, *console.size)),
             )
 
 
-@contextmanager
-def _leaving() -> Iterator[None]:
-    """Have SIGTERM end the program in order, so that the terminal is left as it was."""
-    handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+def _console() -> "Console | None":
+    """Return what draws on the terminal; None if stdout is no terminal, or one that can only add lines."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal and not console.is_dumb_terminal else None
 
 
 async def look_on(store: "LeaseStore", config: "Config", stream: "StreamInfo | None", clock: Clock, show: Show) -> None:
@@ -108,23 +116,35 @@ def _draw(live: "Live", drawn: "RenderableType") -> bool:
     return True
 
 
-def screen(status: Report, trouble: str, height: int) -> "RenderableType":
-    """Draw a report that has ``latest`` changes, no higher than ``height`` lines."""
+def screen(status: Report, trouble: str, width: int, height: int) -> "RenderableType":
+    """Draw a report that has ``latest`` changes, no higher than ``height`` lines where that is at all possible."""
     from rich.console import Group
     from rich.text import Text
 
     totals = "  ".join(f"{key} {_cell(value)}" for key, value in status["totals"].items())
     at = datetime.fromisoformat(status["at"]).strftime("%H:%M:%S")
-    head = Text(f"{status['app']} on {status['stream']}  {at} UTC  {totals}", style="bold")
+    head = _wrapped(f"{status['app']} on {status['stream']}  {at} UTC  {totals}", width, style="bold")
+    head += _wrapped(printable(trouble), width, style="red")
     latest = [Text(one, style="dim", no_wrap=True) for one in status["latest"]]
-    left = height - FIXED_LINES - len(latest) - bool(trouble)
-    workers = status["workers"][: max(left // 3, 3)]
+    left = height - FIXED_LINES - len(latest) - len(head)
+    workers = sorted(status["workers"], key=lambda row: (row["state"] != "silent", row["state"] == "active"))
+    workers = workers[: max(left // 3, 3)]
     shards = sorted((row for row in status["shards"] if row["state"] != "ended"), key=_urgency)
     shown = shards[: max(left - len(workers), 3)]
-    parts: list[RenderableType] = [head, Text(printable(trouble), style="red")] if trouble else [head]
+    unwell = sum(_urgency(row)[:2] != WELL for row in shards[len(shown) :])
+    what = f"shards, {unwell} of which are not well" if unwell else "shards that are well"
+    parts: list[RenderableType] = [*head]
     parts += [_workers(workers), Text(_more(len(status["workers"]) - len(workers), "workers"), style="dim")]
-    parts += [_shards(shown), Text(_more(len(shards) - len(shown), "shards that are well"), style="dim"), *latest]
+    parts += [_shards(shown), Text(_more(len(shards) - len(shown), what), style="dim"), *latest]
     return Group(*parts)
+
+
+def _wrapped(text: str, width: int, *, style: str) -> "list[Text]":
+    """Return the lines of a text, and only so many that it leaves room for the rest."""
+    from rich.text import Text
+
+    lines = wrap(text, max(width, LEAST_WIDTH), max_lines=MOST_LINES, placeholder=" …")
+    return [Text(line, style=style, no_wrap=True, overflow="crop") for line in lines]
 
 
 def _urgency(row: Report) -> tuple[bool, bool, bool, int, str]:
@@ -154,17 +174,19 @@ def _shards(rows: Sequence[Report]) -> "Table":
 
 def _table(*columns: str) -> "Table":
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in columns:
-        table.add_column(name, no_wrap=True, justify="right" if name in ("held", "lag ms", "age s") else "left")
+        justify: Literal["left", "right"] = "right" if name in ("held", "lag ms", "age s") else "left"
+        table.add_column(Text(name, no_wrap=True, overflow="ellipsis"), no_wrap=name not in CUT_FIRST, justify=justify)
     return table
 
 
 def _add(table: "Table", *values: object, style: str) -> None:
     from rich.text import Text  # a plain string would be read as markup
 
-    table.add_row(*(Text(_cell(value)) for value in values), style=style)
+    table.add_row(*(Text(_cell(value), no_wrap=True, overflow="ellipsis") for value in values), style=style)
 
 
 def _cell(value: object) -> str:

@@ -8,8 +8,9 @@ Source of names and types: the Java client's DynamoDBLeaseSerializer and WorkerM
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcl_py.leases.row import SENTINELS, Halt, Item, LeaseRow, MalformedRowError, Native, WorkerRow
+from kcl_py.leases.row import SENTINELS, TEXT_CHARACTERS, Halt, Item, LeaseRow, MalformedRowError, Native, WorkerRow
 from kcl_py.leases.store import Scan
+from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
 
@@ -21,7 +22,7 @@ class _Fields:
         self._fields, self._of, self._prefix = fields, of, prefix
 
     def fault(self, name: str, expected: str) -> MalformedRowError:
-        found = repr(self._fields[name]) if name in self._fields else "nothing"
+        found = repr(self._fields[name])[:TEXT_CHARACTERS] if name in self._fields else "nothing"
         return MalformedRowError(
             f"cannot read the row of {self._of!r}: expected {expected} in {self._prefix}{name}, found {found}; "
             "it is left alone"
@@ -53,7 +54,7 @@ class _Fields:
 
     def digits(self, name: str) -> int | None:
         value = self.text(name)
-        if value is None or (value.isascii() and value.isdecimal()):
+        if value is None or is_number(value):
             return None if value is None else int(value)
         raise self.fault(name, "decimal digits")
 
@@ -190,7 +191,7 @@ def _present(**fields: object) -> dict[str, Any]:
 
 def _checkpoint(fields: _Fields) -> str:
     text = fields.text("checkpoint")
-    if text is None or not (text in SENTINELS or (text.isascii() and text.isdecimal())):
+    if text is None or not (text in SENTINELS or is_number(text)):
         raise fields.fault("checkpoint", "a sequence number or a sentinel")
     return text
 

@@ -64,22 +64,24 @@ def begin_at(row: LeaseRow, to: Position | SequenceNumber, *, now_ms: int) -> Ch
 def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, *, stream: str) -> tuple[Change, ...]:
     """Have the stream be read as if nobody had ever read it: each row as discovery would make it, and no other.
 
-    Rows that stay or are made come first, then others go, children before their parents: a plan that was cut off can be
-    made again, and no worker that starts instead passes over what nobody has read.
+    Rows are made first, then those that stay are moved, then others go, parents before their children: a plan that was
+    cut off can be made again, and a worker that starts instead neither passes over what nobody has read nor begins
+    what is left behind.
     """
     wanted = {new.shard.shard_id: new for new in discover(listing, {}, start)}
-    gone = [row for key, row in sorted(rows.items(), reverse=True) if key not in wanted]
+    gone = [row for key, row in sorted(rows.items()) if key not in wanted]
     removals = [Change(row.key, f"{described(row)} -> no row", removal=rules.remove(row)) for row in gone]
     return (*_wanted(rows, wanted, stream), *removals)
 
 
 def _wanted(rows: Mapping[str, LeaseRow], wanted: Mapping[str, NewLease], stream: str) -> Iterator[Change]:
     for key, new in wanted.items():
-        if key in rows:
-            yield _moved(rows[key], new.checkpoint, new.start_ms)
-        else:
+        if key not in rows:
             made = new.row(stream=stream)
             yield Change(key, f"no row -> {described(made)}", row=made)
+    for key, new in wanted.items():
+        if key in rows:
+            yield _moved(rows[key], new.checkpoint, new.start_ms)
 
 
 def let_go(row: LeaseRow) -> Change:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -46,7 +46,7 @@ class Watchdog:
         """Watch while the block is open."""
         thread = threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True)
         thread.start()
-        self._beat()
+        self._timer = self._loop.call_soon(self._beat)
         try:
             yield
         finally:
@@ -62,18 +62,32 @@ class Watchdog:
             self._log.warning("kcl_py.loop.runs_again", after_s=round(stood_s, 3))
 
     def _watch(self) -> None:
-        limit_s, beaten_at = self._limit_s, self._beaten_at
-        while not self._is_over.wait(self._limit_s / LOOKS):
+        limit_s, beaten_at, excused_s = self._limit_s, self._beaten_at, 0.0
+        while (stood_s := self._wait()) is not None:
             if self._beaten_at != beaten_at:
-                limit_s, beaten_at = self._limit_s, self._beaten_at
+                limit_s, beaten_at, excused_s = self._limit_s, self._beaten_at, 0.0
             for_s = time.monotonic() - beaten_at
+            excused_s = min(excused_s + stood_s, for_s)
+            for_s -= excused_s
             if for_s >= limit_s:
                 limit_s = 2 * for_s
                 try:
                     self._tell(for_s, beaten_at)
                 except Exception as error:  # of the log, which is the program's
                     fault = {"message": "the watchdog of kcl_py could not log", "exception": error}
-                    self._loop.call_soon_threadsafe(self._loop.call_exception_handler, fault)
+                    with suppress(RuntimeError):  # the loop is closed by now
+                        self._loop.call_soon_threadsafe(self._loop.call_exception_handler, fault)
+
+    def _wait(self) -> float | None:
+        """Wait for the next look; return for how long the whole process stood still meanwhile, None if all is over.
+
+        Code that keeps the interpreter to itself makes this thread late, too, but computes.
+        """
+        began_at, used_s = time.monotonic(), time.process_time()
+        if self._is_over.wait(self._limit_s / LOOKS):
+            return None
+        late_s, used_s = time.monotonic() - began_at - self._limit_s / LOOKS, time.process_time() - used_s
+        return late_s if used_s < late_s / 2 else 0.0
 
     def _tell(self, for_s: float, beaten_at: float) -> None:
         frame = sys._current_frames().get(self._thread_id)

@@ -16,6 +16,7 @@ import pytest
 from tests.processes.deliveries import check_in_order
 from tests.processes.fleet import Fleet
 from tests.processes.process import KCL, PATIENCE_S
+from tests.processes.test_watch import read_on
 
 
 def stopped(fleet: Fleet, records: int) -> None:
@@ -177,6 +178,21 @@ def test_only_yes_has_the_plan_carried_out(fleet: Fleet, answer: str, code: int)
     assert (fleet.rows() == before) == (code != 0)
 
 
+def test_the_terminal_is_left_as_it_was_while_it_is_watched_whether_a_worker_runs(fleet: Fleet) -> None:
+    """SIGTERM leaves no hidden cursor behind."""
+    fleet.create(1)
+    fleet.put(1)
+    worker = fleet.start()
+    fleet.until_delivered(1)
+    worker.kill()
+    with on_terminal(fleet, "release", TERM="xterm") as (command, terminal):
+        until_shown(terminal, b"watching for")
+        command.send_signal(signal.SIGTERM)
+        rest = b"".join(read_on(terminal))
+        assert command.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert b"\x1b[?25h" in rest
+
+
 def test_a_worker_that_starts_while_the_question_stands_keeps_all_as_it_is(fleet: Fleet) -> None:
     """Also the rows of shards that were read to their end, which no worker writes any more."""
     fleet.create(1)
@@ -198,11 +214,25 @@ def test_a_worker_that_starts_while_the_question_stands_keeps_all_as_it_is(fleet
 @contextmanager
 def asking(fleet: Fleet, what: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a command on a terminal of its own until it asks; yields it and our end of the terminal."""
+    with on_terminal(fleet, what, *arguments, TERM="dumb") as (command, terminal):
+        until_shown(terminal, b"[y/N]")
+        yield command, terminal
+
+
+def until_shown(terminal: int, text: bytes) -> None:
+    said = b""
+    while text not in said:
+        said += os.read(terminal, 65536)
+
+
+@contextmanager
+def on_terminal(fleet: Fleet, what: str, *arguments: str, **env: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a command on a terminal of its own; yields it and our end of the terminal."""
     ours, its = pty.openpty()
     command = subprocess.Popen(
         [KCL, "leases", what, "worker.yaml", *arguments],
         cwd=fleet.folder,
-        env=fleet.env(TERM="dumb"),
+        env=fleet.env(**env),
         stdin=its,
         stdout=its,
         stderr=its,
@@ -211,9 +241,6 @@ def asking(fleet: Fleet, what: str, *arguments: str) -> Iterator[tuple[subproces
     )
     os.close(its)
     try:
-        said = b""
-        while b"[y/N]" not in said:
-            said += os.read(ours, 65536)
         yield command, ours
     finally:
         command.kill()

@@ -57,7 +57,7 @@ def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet, by: signal.Sig
         shown += os.read(ours, 65536)
     watch.send_signal(by)
     rest: list[Any] = []
-    reader = Thread(target=lambda: rest.extend(_read_on(ours)))
+    reader = Thread(target=lambda: rest.extend(read_on(ours)))
     reader.start()
     assert watch.wait(PATIENCE_S) == code
     reader.join()
@@ -69,7 +69,28 @@ def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet, by: signal.Sig
     assert b"\x1b[?1049l" in b"".join(rest), "the alternate screen is left"
 
 
-def _read_on(terminal: int) -> list[bytes]:
+def test_a_terminal_that_can_only_add_lines_gets_reports(fleet: Fleet) -> None:
+    """As in an editor's shell; a screen would show nothing there."""
+    fleet.create(1)
+    fleet.put(10)
+    fleet.start()
+    fleet.until_delivered(10)
+    ours, its = pty.openpty()
+    with subprocess.Popen(
+        [KCL, "status", "worker.yaml", "--watch"], cwd=fleet.folder, env=fleet.env(TERM="dumb"), stdout=its
+    ) as watch:
+        os.close(its)
+        shown = b""
+        while b"shardId-000000000000" not in shown:
+            shown += os.read(ours, 65536)
+        watch.send_signal(signal.SIGINT)
+        read_on(ours)
+        assert watch.wait(PATIENCE_S) == 0
+    os.close(ours)
+    assert b"\x1b" not in shown
+
+
+def read_on(terminal: int) -> list[bytes]:
     """Read until nobody has the other end any more, which Linux tells by an error."""
     found = []
     try:

@@ -20,6 +20,15 @@ class Odd(RecordProcessor):
     async def proces_records(self, batch): ...
     def lease_lost(self): ...
 """
+CLOSED = """
+import os
+from kcl_py.cli.app import main
+
+try:
+    main(["check", "nowhere.yaml"])
+except SystemExit as end:
+    os._exit(end.code if os.open(os.devnull, os.O_RDONLY) > 2 else 99)
+"""
 GOOD = "app: demo\nstream: flights\nprocessor: mine:Good\n"
 
 
@@ -208,6 +217,14 @@ def test_usage_error_is_one_error(folder: Path, arguments: tuple[str, ...], erro
     """No box, no usage text in the way."""
     done = kcl(folder, *arguments)
     assert (done.returncode, error_lines(done), done.stdout) == (2, [error], "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_exit_code_and_its_number_is_not_given_away(folder: Path, closed: str) -> None:
+    """As where a daemon starts it: what is written to it must not get into a connection."""
+    (folder / "try.py").write_text(CLOSED, encoding="utf-8")
+    done = subprocess.run(f"'{sys.executable}' try.py {closed}", shell=True, cwd=folder, timeout=50, check=False)
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize("command", [(), ("run",), ("check",), ("status",), ("local",)])

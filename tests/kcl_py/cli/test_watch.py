@@ -21,12 +21,21 @@ NOW_S = 1_767_258_000.0
 HEIGHT = 40
 
 
-def drawn(*rows: LeaseRow, workers: int = 2, latest: tuple[str, ...] = (), trouble: str = "") -> list[str]:
-    """Return the lines of the screen."""
-    living = [WorkerRow(f"w{number}", state="active", updated_s=int(NOW_S)) for number in range(workers)]
-    status: dict[str, Any] = report(CONFIG, rows, living, NOW_S) | {"latest": list(latest)}
-    console = Console(file=StringIO(), width=160, height=HEIGHT)
-    console.print(screen(status, trouble, HEIGHT))
+def drawn(
+    *rows: LeaseRow,
+    workers: int = 2,
+    dead: int = 0,
+    latest: tuple[str, ...] = (),
+    trouble: str = "",
+    width: int = 160,
+) -> list[str]:
+    """Return the lines of the screen; the workers with the last names are dead."""
+    names = [f"w{number}" for number in range(workers)]
+    living = [WorkerRow(name, state="active", updated_s=int(NOW_S)) for name in names[: workers - dead]]
+    silent = [WorkerRow(name, state="active", updated_s=int(NOW_S) - 99) for name in names[workers - dead :]]
+    status: dict[str, Any] = report(CONFIG, rows, living + silent, NOW_S) | {"latest": list(latest)}
+    console = Console(file=StringIO(), width=width, height=HEIGHT)
+    console.print(screen(status, trouble, width, HEIGHT))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()
 
@@ -48,6 +57,37 @@ def test_the_screen_holds_what_is_wrong_of_a_thousand_shards() -> None:
     assert "no answer" in lines[1]
     assert any("more workers" in line for line in lines)
     assert lines[-2:] == ["a", "b"]
+
+
+def test_the_screen_says_how_much_that_is_wrong_it_does_not_show() -> None:
+    """Not that the rest is well; a worker that is silent comes before all that are not."""
+    halted = Native(owner="w0", halted=Halt("ValueError", "1"))
+    rows = [LeaseRow(f"s-{number:04}", owner="w0", native=halted) for number in range(100)]
+    lines = drawn(*rows, LeaseRow("s-free"), *(LeaseRow(f"s-{n}", owner="w0") for n in range(3)), workers=100, dead=1)
+    shown = sum(line.startswith("s-") for line in lines)
+    assert f"and {104 - shown} more shards, {101 - shown} of which are not well" in lines
+    assert next(line for line in lines if line.startswith("w")).startswith("worker")
+    assert next(line for line in lines if line.startswith("w9")).split()[:2] == ["w99", "silent"]
+
+
+@pytest.mark.parametrize("width", [160, 80, 40])
+def test_trouble_that_is_long_leaves_room_for_the_rest(width: int) -> None:
+    """As a thousand items that are no leases; on a narrow screen, too, it ends above the lowest line."""
+    rows = [LeaseRow(f"s-{number:04}", owner="w0", native=Native(owner="w0")) for number in range(100)]
+    lines = drawn(*rows, trouble="; ".join(["cannot read the row of 's'"] * 1000), width=width, latest=("a", "b"))
+    assert len(lines) < HEIGHT
+    assert sum(line.startswith("s") for line in lines) > 10
+
+
+def test_shards_and_checkpoints_are_told_apart_on_a_narrow_screen() -> None:
+    """What gives way are the long names of owners, and what an exception says."""
+    owner = f"ip-10-0-0-12.eu-west-1.compute.internal-12345-{'a' * 8}/{'b' * 8}"
+    halted = Native(owner=owner, halted=Halt("ValueError: " + "long " * 30, "1" * 56))
+    ids = [f"shardId-{number:012}" for number in range(12)]
+    lines = drawn(*(LeaseRow(key, owner=owner, checkpoint="7" * 56, native=halted) for key in ids), width=80)
+    shown = [line for line in lines if line.startswith("shardId")]
+    assert [line.split()[0] for line in shown] == ids
+    assert all(f"…{'7' * 12} " in line for line in shown)
 
 
 def test_the_screen_shows_a_handoff_with_both_workers() -> None:

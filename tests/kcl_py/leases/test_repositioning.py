@@ -1,5 +1,7 @@
 """What an operator does to rows: the plan, before anything is written."""
 
+from dataclasses import replace
+
 import pytest
 
 from kcl_py.leases.lineage import discover
@@ -60,12 +62,12 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
 @pytest.mark.parametrize(
     ("start", "said"),
     [
-        (TRIM_HORIZON, ["s-0: SHARD_END -> TRIM_HORIZON", "s-9: after 7 -> no row", "s-1: after 5 -> no row"]),
-        (LATEST, ["s-1: after 5 -> LATEST at 98000 ms", "s-9: after 7 -> no row", "s-0: SHARD_END -> no row"]),
+        (TRIM_HORIZON, ["s-0: SHARD_END -> TRIM_HORIZON", "s-1: after 5 -> no row", "s-9: after 7 -> no row"]),
+        (LATEST, ["s-1: after 5 -> LATEST at 98000 ms", "s-0: SHARD_END -> no row", "s-9: after 7 -> no row"]),
     ],
 )
 def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said: list[str]) -> None:
-    """The rows that discovery would make, and no other; children go before their parents."""
+    """The rows that discovery would make, and no other; parents go before their children."""
     rows = {
         "s-0": LeaseRow("s-0", checkpoint=SHARD_END, children=("s-1",)),
         "s-1": LeaseRow("s-1", checkpoint="5", parents=("s-0",)),
@@ -75,17 +77,36 @@ def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said:
 
 
 @pytest.mark.asyncio
-async def test_a_plan_that_is_cut_off_has_no_worker_pass_over_what_is_unread() -> None:
-    """After each of its changes, one that starts at the latest record finds rows of all that is to be read."""
-    rows = {"s-1": LeaseRow("s-1", checkpoint="5", parents=("s-0",))}
-    store = MemoryLeaseStore(rows.values())
-    for change in begin_anew(rows, LISTING, TRIM_HORIZON, stream=STREAM):
-        if change.removal is not None:
+@pytest.mark.parametrize("to", [TRIM_HORIZON, LATEST])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (LeaseRow("s-1", checkpoint="5", parents=("s-0",)),),
+        (
+            LeaseRow("s-0", checkpoint=SHARD_END),
+            LeaseRow("s-1", checkpoint=SHARD_END, parents=("s-0",)),
+            LeaseRow("s-2", checkpoint="5", parents=("s-1",)),
+        ),
+        (LeaseRow("s-00", checkpoint="5", native=Native(start_ms=3)),),
+    ],
+)
+async def test_a_plan_that_is_cut_off_leaves_a_worker_nothing_to_begin(
+    rows: tuple[LeaseRow, ...], to: Position
+) -> None:
+    """After each of its changes there are rows of all that is to be read, and what was left behind stays there."""
+    last = ShardInfo("s-2", ("s-1",), (0, 9), closed=False, starts_at=3)
+    beside = ShardInfo("s-00", (), (10, 19), closed=False, starts_at=0)
+    listing = Listing((PARENT, replace(CHILD, closed=True), last, beside), server_time_s=100.0)
+    store = MemoryLeaseStore(rows)
+    for change in begin_anew({row.key: row for row in rows}, listing, to, stream=STREAM):
+        if change.write is not None:
+            await store.write(change.write)
+        elif change.removal is not None:
             await store.delete(change.removal)
         elif change.row is not None:
             assert await store.create(change.row)
         left = {row.key: row for row in (await store.scan()).rows}
-        assert discover(LISTING, left, LATEST) == ()
+        assert discover(listing, left, LATEST) == ()
 
 
 def test_anew_makes_the_rows_that_are_missing() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+import subprocess
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from kcl_py.tree.watchdog import Watchdog, blocking_calls
 
 PATIENCE_S = 20.0
 LIMIT_S = 0.05
+STOPPED_S = 2.0
 
 
 class Told:
@@ -56,6 +58,39 @@ def test_blocking_code_is_named_while_it_blocks_and_again_when_that_has_doubled(
     assert second["for_s"] >= 2 * first["for_s"] - 0.002, "each is rounded to a millisecond"
     assert third["event"] == "kcl_py.loop.runs_again"
     assert third["after_s"] >= second["for_s"]
+
+
+STOPPED = f"""
+import asyncio, os, subprocess, time
+from kcl_py.tree.watchdog import Watchdog
+
+class Log:
+    def warning(self, event, **fields):
+        print(event, fields.get("for_s", ""), flush=True)
+
+def compute():
+    other = subprocess.Popen(["sh", "-c", "kill -STOP {{0}}; sleep {STOPPED_S}; kill -CONT {{0}}".format(os.getpid())])
+    began_s = time.process_time()
+    while time.process_time() < began_s + 0.3:
+        pass
+    other.wait()
+
+async def main():
+    with Watchdog({STOPPED_S / 2}, Log()).watching():
+        await asyncio.sleep(0.1)
+        compute()
+        await asyncio.sleep(0.1)
+
+asyncio.run(main())
+"""
+
+
+def test_code_is_not_blamed_for_the_time_that_the_whole_process_was_stopped() -> None:
+    """Only for its own, however little of that is left."""
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=60, check=True)
+    said = [line.split(" ") for line in done.stdout.splitlines()]
+    assert ["kcl_py.loop.runs_again", ""] in said
+    assert all(float(for_s) < STOPPED_S for event, for_s in said if event == "kcl_py.loop.blocked")
 
 
 class Failing(Told):
@@ -105,6 +140,33 @@ def test_a_log_that_needs_the_loop_does_not_keep_it_from_ending() -> None:
         return time.monotonic() - left_at
 
     assert asyncio.run(main()) < PATIENCE_S / 2
+
+
+def test_a_log_that_fails_when_the_loop_is_closed_ends_no_thread_with_a_traceback() -> None:
+    """It took longer than the loop waited for it."""
+
+    class Slow(Told):
+        def warning(self, event: str, **fields: Any) -> None:
+            super().warning(event, **fields)
+            if event == "kcl_py.loop.blocked":
+                is_closed.wait(PATIENCE_S)
+                raise OSError("no space left")
+
+    told, is_closed, crashes = Slow(), threading.Event(), list[object]()
+
+    async def main() -> None:
+        with Watchdog(LIMIT_S, told).watching():
+            block(told, times=1)
+
+    before, threading.excepthook = threading.excepthook, lambda crash: crashes.append(crash.exc_value)
+    try:
+        asyncio.run(main())
+        (left,) = [thread for thread in threading.enumerate() if thread.name == "kcl-watchdog"]
+        is_closed.set()
+        left.join(PATIENCE_S)
+    finally:
+        threading.excepthook = before
+    assert crashes == []
 
 
 @pytest.mark.parametrize("is_idle", [True, False])
