@@ -104,7 +104,7 @@ def test_columns_of_the_status_page_are_those_of_the_status() -> None:
     assert tuple(head.split()[::2]) == HEAD
     assert (tuple(workers), tuple(shards), tuple(total[1::2])) == (WORKER_COLUMNS, SHARD_COLUMNS, totals)
     console = Console(file=StringIO(), width=200, record=True)
-    console.print(screen(report(CONFIG, [], [], 0.0) | {"latest": []}, "", 40))
+    console.print(screen(report(CONFIG, [], [], 0.0) | {"latest": []}, "", 200, 40))
     drawn = [line.split() for line in console.export_text().splitlines()]
     heads = [line.split() for line in watched.splitlines() if line.startswith(("worker ", "shard "))]
     assert heads == [line for line in drawn if line[:1] in (["worker"], ["shard"])]
