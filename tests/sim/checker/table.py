@@ -100,11 +100,7 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         held[shard] = line
         if before is None or before["token"] != line["token"]:
             epochs[shard] = line["counter"]
-        lets_go = (
-            before is not None
-            and before["holder"] == story.owners.get(life)
-            and line["holder"] != story.owners.get(life)
-        )
+        lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
         is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
         can_store = line["t"] >= story.calm_s and (life not in manual or ownership in asked)
@@ -150,6 +146,11 @@ def shares_are_even(story: Story) -> Iterator[str]:
     for shard, times in moves.items():
         if times > MOST_MOVES:
             yield f"{shard} was taken {times} times from {drained_s:.3f} to {rest_s:.3f}"
+
+
+def _lets_go(before: dict[str, Any] | None, after: dict[str, Any], me: str | None) -> bool:
+    """Whether ``me`` was the actual owner of a row, and is so no more by its own write."""
+    return before is not None and (before["asked"] or before["owner"]) == me != (after["asked"] or after["owner"])
 
 
 def _brief(checkpoint: str) -> str:
