@@ -94,7 +94,10 @@ class Actor:
         return self._cell.run_task(work, done, failed, abandon_s)
 
     def send_after(self, delay_s: float, message: Any) -> "Timer":
-        """Send ``message`` to this actor after ``delay_s`` seconds, unless cancelled before it is handled."""
+        """Send ``message`` to this actor after ``delay_s`` seconds, unless cancelled before it is handled.
+
+        Less than no seconds are none. Raises ValueError for what is no number.
+        """
         return self._cell.send_after(delay_s, message)
 
     def monitor(self, ref: Ref) -> None:

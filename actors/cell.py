@@ -6,6 +6,7 @@ native task cancel, into one ``Ended``, runs the stop hook shielded and bounded,
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from math import isnan
 from typing import Any
 
 import anyio
@@ -161,9 +162,9 @@ class Cell:
     def send_after(self, delay_s: float, message: Any) -> Timer:
         """Start a timer that ends with this incarnation at the latest."""
         self._expect_running("start a timer")
-        timer = Timer(self, delay_s, message)
-        self.timers[timer] = None
-        return timer
+        if isnan(delay_s):  # an event loop would put its other timers in disorder
+            raise ValueError(f"cannot start a timer in {self.path!r}: expected seconds, found {delay_s!r}")
+        return Timer(self, max(delay_s, 0.0), message)
 
     def _unruly(self, work: Callable[[], Awaitable[Any]], abandon_s: float) -> Callable[[], Awaitable[Any]]:
         name = getattr(work, "__qualname__", type(work).__name__)

@@ -21,8 +21,10 @@ class Timer:
     def __init__(self, cell: "Cell", delay_s: float, message: Any) -> None:
         self._cell, self._envelope = cell, Envelope(message, is_own=True)
         self.is_cancelled = False
+        self._call_off: Callable[[], object] = lambda: None
+        cell.timers[self] = None  # before the call, which may come at once
         call_off = call_later(cell.clock, delay_s, self._ring)
-        self._call_off: Callable[[], object] = self._sleep(delay_s) if call_off is None else call_off
+        self._call_off = self._sleep(delay_s) if call_off is None else call_off
 
     def cancel(self) -> None:
         """Stop the timer, and void its message if that is already waiting; idempotent."""

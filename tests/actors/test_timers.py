@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from actors import Child, Clock, SystemClock, Timer, running
+from actors import Child, Clock, Ended, SystemClock, Timer, running
 from actors.testing import EventLog, ManualClock, settle
 from tests.actors.players import PATIENCE_S, Do, Echo, Fail, Hang, Note, Player, Story, Troupe, refs
 from tests.simclock import SimClock
@@ -112,6 +112,50 @@ async def test_the_machines_clock_rings_on_either_loop(log: EventLog) -> None:
         root.ref.tell(Do(lambda player: player.send_after(0.001, Do(lambda _: rung.set()))))
         with anyio.fail_after(PATIENCE_S):
             await rung.wait()
+
+
+@pytest.mark.parametrize("delay_s", [0.0, -1.0, float("-inf")])
+async def test_a_timer_of_no_time_or_less_rings_on_either_loop(delay_s: float) -> None:
+    """As one does that was computed a moment too late."""
+    rung = anyio.Event()
+    async with running(Player, clock=SystemClock()) as root:
+        root.ref.tell(Do(lambda player: player.send_after(delay_s, Do(lambda _: rung.set()))))
+        with anyio.fail_after(PATIENCE_S):
+            await rung.wait()
+
+
+async def test_a_time_that_is_no_number_is_refused_where_it_is_asked_for() -> None:
+    """On either loop; asyncio's would take it, and wake others late."""
+    async with running(Player, clock=SystemClock()) as root:
+        with pytest.raises(ValueError, match="cannot start a timer in 'root': expected seconds, found nan"):
+            await root.ref.ask(Do(lambda player: player.send_after(float("nan"), Note("never"))), timeout_s=PATIENCE_S)
+
+
+async def test_a_clock_may_ring_at_once() -> None:
+    """Nothing is kept of such a timer."""
+
+    class Hasty(SystemClock):
+        def call_later(self, delay_s: float, call: Callable[[], object]) -> Callable[[], object]:
+            call()
+            return lambda: None
+
+    async with running(Player, clock=Hasty()) as root:
+        await root.ref.ask(Do(lambda player: player.send_after(1.0, Note("now"))), timeout_s=PATIENCE_S)
+        assert await root.ref.ask(Do(lambda player: len(player._cell.timers)), timeout_s=PATIENCE_S) == 0
+
+
+async def test_a_clock_that_cannot_ring_fails_where_it_is_asked() -> None:
+    """And the actor ends in order."""
+
+    class Broken(SystemClock):
+        def call_later(self, delay_s: float, call: Callable[[], object]) -> Callable[[], object]:
+            raise OSError("no timers left")
+
+    log = EventLog()
+    async with running(Player, clock=Broken(), observer=log) as root:
+        with pytest.raises(OSError, match="no timers left"):
+            await root.ref.ask(Do(lambda player: player.send_after(1.0, Note("never"))), timeout_s=PATIENCE_S)
+    assert [ended.error for ended in log.of(Ended)] == [None]
 
 
 def test_a_timer_that_nobody_waits_for_any_more_is_gone_from_the_loop() -> None:
