@@ -14,13 +14,21 @@ import structlog
 import typer
 
 from actors.clock import SystemClock
-from kcl_py.cli.failure import WORKER_FAILED
+from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.loading import load_config
 from kcl_py.cli.output import say
 from kcl_py.cli.signals import leaving
-from kcl_py.clients import connect_to_look, looking_at
+from kcl_py.clients import RETRY_MAX_S, RETRY_S, connect_to_look, looking_at
 from kcl_py.config import parse_start
-from kcl_py.errors import ConditionFailedError, ConfigError, KclError, MissingError, RejectedError, RequestError
+from kcl_py.errors import (
+    ConditionFailedError,
+    ConfigError,
+    KclError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    ThrottledError,
+)
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 
     from kcl_py.clients import Clients
     from kcl_py.config import Config
+    from kcl_py.leases.store import LeaseStore
 
 SLACK_S = 0.5
 """Beside the failover time: for how long it is watched whether a worker runs."""
@@ -193,7 +202,7 @@ async def _change(
         if not is_sure and not _confirmed(len(changes)):
             return WORKER_FAILED
         _check_that_nobody_works(seen, await _look(clients, config), config)  # an answer can take an hour
-        return await _carry_out(clients, changes)
+        return await carry_out(clients.leases, changes, patience_s=config.aws.start_timeout_s)
 
 
 async def _until_nobody_works(clients: "Clients", config: "Config") -> Seen:
@@ -242,17 +251,12 @@ def _confirmed(changes: int) -> bool:
         signal.signal(signal.SIGINT, handler)
 
 
-async def _carry_out(clients: "Clients", changes: Sequence[Change]) -> int:
+async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_s: float) -> int:
     """Make the changes in their order; stop at the first row that somebody else has written."""
     for done, change in enumerate(changes):
         made = f"{done} of {len(changes)} changes are made"
         try:
-            if change.write is not None:
-                await clients.leases.write(change.write)
-            elif change.removal is not None:
-                await clients.leases.delete(change.removal)
-            elif change.row is not None and not await clients.leases.create(change.row):
-                raise ConditionFailedError("create", change.key, "it is there")
+            await _make(store, change, patience_s)
         except ConditionFailedError as error:
             raise KclError(
                 f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; stop all "
@@ -260,8 +264,32 @@ async def _carry_out(clients: "Clients", changes: Sequence[Change]) -> int:
             ) from error
         except RequestError as error:
             raise KclError(f"cannot change {change.key!r}: {error}; {made} before; do it again") from error
+        except anyio.get_cancelled_exc_class():
+            print_error(f"cut off while it changed {change.key!r}: {made} before; do it again")
+            raise
     say(f"{len(changes)} changes made\n")
     return 0
+
+
+async def _make(store: "LeaseStore", change: Change, patience_s: float) -> None:
+    """Make one change; while it is throttled, which has no effect, once more."""
+    clock = SystemClock()
+    ends_at, pause_s = clock.monotonic() + patience_s, RETRY_S
+    while True:
+        try:
+            if change.write is not None:
+                await store.write(change.write)
+            elif change.removal is not None:
+                await store.delete(change.removal)
+            elif change.row is not None and not await store.create(change.row):
+                raise ConditionFailedError("create", change.key, "it is there")
+        except ThrottledError:
+            if clock.monotonic() + pause_s >= ends_at:
+                raise
+        else:
+            return
+        await clock.sleep(pause_s)
+        pause_s = min(2 * pause_s, RETRY_MAX_S)
 
 
 def _line(row: LeaseRow) -> str:
