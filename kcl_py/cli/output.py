@@ -24,15 +24,15 @@ def say(text: str) -> bool:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _close()
+        leave_unsaid()
         return False
     except OSError as error:
-        _close()
+        leave_unsaid()
         raise KclError(f"cannot write to stdout: {error.strerror}; send it elsewhere") from error
     return True
 
 
-def _close() -> None:
+def leave_unsaid() -> None:
     """Send the rest, also what is still in Python's buffer, to nobody: else it would be tried again at the exit."""
     nobody = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nobody, sys.stdout.fileno())

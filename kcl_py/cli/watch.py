@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from actors.clock import Clock, SystemClock
 from kcl_py.changes import changes
-from kcl_py.cli.output import say
+from kcl_py.cli.output import leave_unsaid, say
 from kcl_py.cli.signals import leaving
 from kcl_py.cli.status import read_status
 from kcl_py.clients import connect_to_look
@@ -113,7 +113,10 @@ def _reports(status: Report, trouble: str) -> bool:
 
 def _draw(live: "Live", drawn: "RenderableType") -> bool:
     live.update(drawn, refresh=True)
-    return True
+    if live.console.is_terminal:
+        return True
+    leave_unsaid()  # the terminal has been closed
+    return False
 
 
 def screen(status: Report, trouble: str, width: int, height: int) -> "RenderableType":

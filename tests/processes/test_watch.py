@@ -69,6 +69,29 @@ def test_the_screen_of_a_terminal_is_left_as_it_was(fleet: Fleet, by: signal.Sig
     assert b"\x1b[?1049l" in b"".join(rest), "the alternate screen is left"
 
 
+def test_watching_ends_with_its_terminal(fleet: Fleet) -> None:
+    """Also where no signal tells of that: nobody looks any more."""
+    fleet.create(1)
+    fleet.put(1)
+    fleet.start()
+    fleet.until_delivered(1)
+    ours, its = pty.openpty()
+    with subprocess.Popen(
+        [KCL, "status", "worker.yaml", "--watch"],
+        cwd=fleet.folder,
+        env=fleet.env(TERM="xterm"),
+        stdout=its,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as watch:
+        os.close(its)
+        assert os.read(ours, 65536)
+        os.close(ours)
+        assert watch.wait(PATIENCE_S) == 0
+        assert watch.stderr is not None
+        assert watch.stderr.read() == b""
+
+
 def test_a_terminal_that_can_only_add_lines_gets_reports(fleet: Fleet) -> None:
     """As in an editor's shell; a screen would show nothing there."""
     fleet.create(1)
