@@ -8,7 +8,8 @@ In words: docs/leases.md, "Which rows are made". Mirrors: the Java client's Hier
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow
 from kcl_py.leases.rules import new_row
@@ -164,11 +165,14 @@ class _Survey:
 
     def _parents_first(self) -> list[str]:
         known = {**self._shards, **self._rows}
-        return list(
-            TopologicalSorter(
-                {key: [parent for parent in self._parents(key) if parent in known] for key in sorted(known)}
-            ).static_order()
-        )
+        links = {key: [parent for parent in self._parents(key) if parent in known] for key in sorted(known)}
+        while True:
+            try:
+                return list(TopologicalSorter(links).static_order())
+            except CycleError as error:  # somebody has written that into rows; the stream knows better
+                ring: list[str] = error.args[1]
+                parent, child = next(link for link in pairwise(ring) if link[1] not in self._shards)
+                links[child].remove(parent)
 
     def _find_traces(self, order: list[str]) -> dict[str, _Trace]:
         traces: dict[str, _Trace] = {}

@@ -339,3 +339,13 @@ def test_both_legs_of_a_merge_are_read_when_neither_has_a_row() -> None:
     rows = some_rows(listing, s4=TRIM_HORIZON)
     assert set(made(discover(listing, rows, FROM_HORIZON))) == {"0", "1"}
     assert blocking_parents(rows["4"], rows, unread(listing, rows, FROM_HORIZON)) == ("3", "1")
+
+
+@pytest.mark.parametrize(
+    "parents", [{"1": ("1",)}, {"1": ("0",), "0": ("1",)}, {"1": ("3",)}, {"1": ("1", "0"), "0": ("1", "0")}]
+)
+def test_rows_that_descend_from_themselves_keep_no_others_from_being_made(parents: dict[str, tuple[str, ...]]) -> None:
+    """Somebody has written that by hand, into rows of shards that have aged out."""
+    rows = {key: LeaseRow(key, checkpoint=SHARD_END, parents=names) for key, names in parents.items()}
+    listing = a_listing("2=1 3=2 4")
+    assert [new.shard.shard_id for new in discover(listing, rows, FROM_HORIZON)] == ["2", "4"]
