@@ -13,6 +13,7 @@ from tests.sim.run import live, lives
 
 HOUR = replace(
     FAIR,
+    seed=1,
     slots=2,
     shards=4,
     calm_s=3600.0,
@@ -20,7 +21,7 @@ HOUR = replace(
     options={"leases": {"failover_s": 10, "handoff_timeout_s": 20}},
     events=(Event(0.0, "start"), Event(0.0, "start", 1)),
 )
-"""Two workers, four shards, the default options, some six records a second."""
+"""Two workers, four shards, the default options, some six small records a second."""
 
 
 def main() -> None:
