@@ -3,6 +3,8 @@ r"""Text from outside made fit to be shown: a row, a name or an exception must n
 Pure. Escapes are those of Python's string literals, as in ``\x1b``.
 """
 
+from datetime import UTC, datetime
+
 
 def printable(text: str) -> str:
     """Return ``text`` with an escape for each control, format or line-breaking character (``str.isprintable``)."""
@@ -14,3 +16,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` on one line, printable: each run of white space becomes one space."""
     return printable(" ".join(text.split()))
+
+
+def instant(at_ms: int) -> str:
+    """Write Unix milliseconds as an ISO-8601 time in UTC; what is beyond the calendar stays a number."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"

@@ -4,12 +4,11 @@ Pure: rows and the time come in, plain values go out. Times are Unix seconds, la
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from kcl_py.config import Config
 from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.printable import printable
+from kcl_py.printable import instant, printable
 
 Report = dict[str, Any]
 
@@ -39,7 +38,7 @@ def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow
         "app": config.app,
         "stream": config.stream_name,
         "table": config.leases.table,
-        "at": datetime.fromtimestamp(now_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "at": instant(int(now_s * 1000)),
         "workers": [
             _worker(row, now_s, config.leases.failover_s) for row in sorted(workers, key=lambda row: row.worker)
         ],

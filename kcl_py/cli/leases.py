@@ -32,7 +32,7 @@ from kcl_py.errors import (
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.printable import printable
+from kcl_py.printable import instant, printable
 from kcl_py.records import SequenceNumber, is_number
 from kcl_py.sources.source import Position, PositionKind
 
@@ -136,7 +136,9 @@ async def _now_ms(clients: "Clients", place: Position | SequenceNumber) -> int:
     """Return the service's time; raises ``ConfigError`` if ``place`` is a time to come, where AWS begins no reading."""
     now_ms = int((await clients.source.describe()).server_time_s * 1000)
     if isinstance(place, Position) and place.value >= now_ms + DATE_MS:
-        raise ConfigError("cannot begin at a time to come: expected one that AWS's clock has passed, found a later one")
+        raise ConfigError(
+            f"cannot begin at a time to come: expected one before AWS's {instant(now_ms)}, found {instant(place.value)}"
+        )
     return now_ms
 
 

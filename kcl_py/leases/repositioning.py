@@ -11,6 +11,7 @@ from kcl_py.leases import rules
 from kcl_py.leases.lineage import LATEST_SLACK_MS, NewLease, discover
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow, WorkerRow
 from kcl_py.leases.store import Write
+from kcl_py.printable import instant
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import Listing, Position, PositionKind
 
@@ -95,13 +96,12 @@ def described(row: LeaseRow) -> str:
     if row.position is not None:
         return f"after {row.position}"
     if row.native.start_ms is not None:
-        return f"{row.checkpoint} at {row.native.start_ms} ms"
+        return f"{row.checkpoint} at {instant(row.native.start_ms)}"
     return row.checkpoint
 
 
 def _moved(row: LeaseRow, checkpoint: str, start_ms: int | None) -> Change:
     write = rules.reposition(row, checkpoint=checkpoint, start_ms=start_ms)
     place = f"after {checkpoint}" if checkpoint.isdigit() else checkpoint
-    return Change(
-        row.key, f"{described(row)} -> {place}" + (f" at {start_ms} ms" if start_ms is not None else ""), write=write
-    )
+    when = "" if start_ms is None else f" at {instant(start_ms)}"
+    return Change(row.key, f"{described(row)} -> {place}{when}", write=write)

@@ -93,28 +93,19 @@ async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None
 
 
 async def keep_backups(client: DynamoClient, table: Table, clock: Clock) -> None:
-    """Switch point-in-time recovery on for a table that is new; DynamoDB may need a moment until it can be.
+    """Switch point-in-time recovery on for a table that is new.
 
     Raises:
         LeaseTableError: no permission.
-        RequestError: AWS did not answer, or cannot do it in time.
+        RequestError: AWS did not answer, or cannot do it yet: DynamoDB may need a moment.
     """
-    pause_s, waited_s = POLL_S, 0.0
-    while True:
-        try:
-            with request("UpdateContinuousBackups", table.name, deadline_s=DEADLINE_S, clock=clock):
-                await client.update_continuous_backups(
-                    TableName=table.name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
-                )
-        except RejectedError as error:
-            raise _denied("back up", table, error) from error
-        except RequestError as error:
-            if error.code != "ContinuousBackupsUnavailableException" or waited_s >= ACTIVE_WITHIN_S:
-                raise
-        else:
-            return
-        await clock.sleep(pause_s)
-        waited_s, pause_s = waited_s + pause_s, min(pause_s * 2, POLL_MAX_S)
+    try:
+        with request("UpdateContinuousBackups", table.name, deadline_s=DEADLINE_S, clock=clock):
+            await client.update_continuous_backups(
+                TableName=table.name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+            )
+    except RejectedError as error:
+        raise _denied("back up", table, error) from error
 
 
 async def _describe(client: DynamoClient, table: Table, clock: Clock) -> Mapping[str, Any]:

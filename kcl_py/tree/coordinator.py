@@ -99,8 +99,11 @@ class Coordinator(Actor):
                 self._note_members(message)
             case Scanned():
                 self._note_scan(message)
+            case Listed(listing, known) if listing.is_behind(known):
+                self._list_soon()
             case Listed():
-                self._note_listing(message)
+                self._listed = self._listed or message  # one whose rows are not made yet says where reading begins
+                self._make_rows()
             case RereadDue(key):
                 self._ask(f"reread {key}", partial(self._reads.row, key))
             case Reread(row=row):
@@ -231,13 +234,6 @@ class Coordinator(Actor):
             self._list()
         elif self._view.unknown_children() or has_hole(rows.values()) or unjudged(rows, self._known_to_listing):
             self._list_soon()
-        self._make_rows()
-
-    def _note_listing(self, listed: Listed) -> None:
-        if listed.listing.is_behind(listed.known):
-            self._list_soon()
-            return
-        self._listed = self._listed or listed  # one whose rows are not made yet says where reading begins
         self._make_rows()
 
     def _make_rows(self) -> None:

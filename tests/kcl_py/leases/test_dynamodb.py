@@ -6,6 +6,7 @@ import anyio
 import pytest
 import structlog.testing
 
+from kcl_py.clients import until_answered
 from kcl_py.config import Leases
 from kcl_py.errors import LeaseTableError, RejectedError, RequestError, ThrottledError
 from kcl_py.leases import rules
@@ -116,7 +117,8 @@ async def test_worker_table_is_done_without_when_it_cannot_be_created() -> None:
 async def test_new_tables_are_tagged_encrypted_and_protected_as_the_options_say() -> None:
     """Both are tagged and encrypted; that which must not be lost is protected and backed up, once DynamoDB can."""
     client = FakeTables(looks=3)
-    await a_store(client, tags={"team": "data"}, kms_key="alias/leases", pitr=True, deletion_protection=True).ensure()
+    store = a_store(client, tags={"team": "data"}, kms_key="alias/leases", pitr=True, deletion_protection=True)
+    assert await until_answered(store.ensure, "cannot start", timeout_s=30.0, clock=PromptClock()) is not None
     for request in client.created.values():
         assert request["Tags"] == [{"Key": "team", "Value": "data"}]
         assert request["SSESpecification"] == {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "alias/leases"}

@@ -28,9 +28,9 @@ def in_words(changes: tuple[Change, ...]) -> list[str]:
     [
         (SequenceNumber(700), "after 900 -> after 700"),
         (TRIM_HORIZON, "after 900 -> TRIM_HORIZON"),
-        (LATEST, "after 900 -> LATEST at 98000 ms"),
-        (INSTANT, "after 900 -> AT_TIMESTAMP at 5000 ms"),
-        (Position(PositionKind.AT_TIMESTAMP, 0), "after 900 -> AT_TIMESTAMP at 0 ms"),
+        (LATEST, "after 900 -> LATEST at 1970-01-01T00:01:38.000Z"),
+        (INSTANT, "after 900 -> AT_TIMESTAMP at 1970-01-01T00:00:05.000Z"),
+        (Position(PositionKind.AT_TIMESTAMP, 0), "after 900 -> AT_TIMESTAMP at 1970-01-01T00:00:00.000Z"),
     ],
 )
 def test_a_plan_says_from_where_to_where(to: Position | SequenceNumber, said: str) -> None:
@@ -63,7 +63,14 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
     ("start", "said"),
     [
         (TRIM_HORIZON, ["s-0: SHARD_END -> TRIM_HORIZON", "s-1: after 5 -> no row", "s-9: after 7 -> no row"]),
-        (LATEST, ["s-1: after 5 -> LATEST at 98000 ms", "s-0: SHARD_END -> no row", "s-9: after 7 -> no row"]),
+        (
+            LATEST,
+            [
+                "s-1: after 5 -> LATEST at 1970-01-01T00:01:38.000Z",
+                "s-0: SHARD_END -> no row",
+                "s-9: after 7 -> no row",
+            ],
+        ),
     ],
 )
 def test_anew_means_as_if_nobody_had_ever_read_the_stream(start: Position, said: list[str]) -> None:
