@@ -17,6 +17,8 @@ from typing import Literal
 
 from kcl_py.leases.row import LeaseRow, WorkerRow
 
+_GAP = 2
+"""How many times its load two workers must be apart for a row to move: at 1 a move would only swap the two."""
 IDLE_LOAD = 1000
 """What a shard counts beside its bytes a second, so that shards without data are spread as well, by their number."""
 BAND = 0.2
@@ -146,17 +148,14 @@ class _Dealer:
         self._share, self._floor, self._gap = self._aims()
 
     def _aims(self) -> tuple[int, int, int]:
-        """Up to which load a worker is given rows, from which on it lacks none, and how far apart two may be.
-
-        By count, at a difference of 1 a move would only swap the two.
-        """
+        """Up to which load a worker is given rows, from which on it lacks none, and how far apart two must be."""
         if self._fleet.strategy == "throughput":
             mean = self._total / len(self._live)
-            return ceil(mean), int(mean), max(2, ceil(BAND * mean))
+            return ceil(mean), int(mean), max(_GAP, ceil(BAND * mean))
         limits = self._limits.values()
         share = fair_share(self._total, limits)
         is_even = sum(min(share, limit) for limit in limits) == self._total
-        return share, share if is_even else share - 1, 2
+        return share, share if is_even else share - 1, _GAP
 
     def _count_rows(self) -> dict[str, str | None]:
         """Whose each row is or will be: one that this worker hands over is already the receiver's."""
@@ -247,7 +246,7 @@ class _Dealer:
             apart = self._loads[donor] - self._loads[receiver]
             if apart < self._gap:
                 return None
-            at = bisect_right(stock[donor], apart // 2, key=itemgetter(0))
+            at = bisect_right(stock[donor], apart // _GAP, key=itemgetter(0))
             if at:
                 weight, key = stock[donor].pop(at - 1)
                 return donor, receiver, weight, key

@@ -173,6 +173,10 @@ class View:
         owners = Counter(row.owner for row in rows if row.owner not in (None, self._me) and row.key not in self.offers)
         return [WorkerRow(str(owner), state="active", held=held) for owner, held in sorted(owners.items(), key=str)]
 
+    def leaves(self, worker: str | None) -> bool:
+        """Whether a worker is draining."""
+        return worker in self._draining_since
+
     def has_taker(self) -> bool:
         """Whether another worker may pull what this one lets go of."""
         return any(

@@ -153,7 +153,9 @@ def test_fleet_that_balances_by_throughput_settles_and_keeps_its_limits(play: Pl
 
 @given(st.lists(st.floats(0, 2000), min_size=1, max_size=40), st.integers(2, 6), st.data())
 @settings(max_examples=200, deadline=None)
-def test_throughput_is_shared_as_well_as_whole_shards_allow(rates: list[float], count: int, data: st.DataObject) -> None:
+def test_throughput_is_shared_as_well_as_whole_shards_allow(
+    rates: list[float], count: int, data: st.DataObject
+) -> None:
     """Nobody has so much more than another that giving a shard away would help, beyond what is left to chance."""
     names = [f"w{number}/0" for number in range(count)]
     rows = rows_of([data.draw(st.sampled_from(names)) for _ in rates])
