@@ -106,7 +106,7 @@ def _spilled(shards: Sequence[Report], workers: Sequence[Report]) -> int:
     staying = [row for row in workers if row["state"] in ("starting", "active")]
     if not staying or any(row["max"] is None for row in staying):
         return 0
-    unread = sum(shard["state"] != "ended" for shard in shards)
+    unread = sum(1 for shard in shards if shard["state"] != "ended")
     return max(0, unread - sum(int(row["max"]) for row in staying))
 
 

@@ -61,7 +61,12 @@ class Fleet:
     may_pull: bool = False
     """Whether this worker's row has beaten for F, so that it may pull for balance."""
     strategy: Strategy = "count"
-    """What is balanced: the number of rows, or the bytes a second that they say."""
+    """What is balanced: the number of rows, or the bytes a second that they say. See ``agreed``."""
+
+
+def agreed(me: WorkerRow, others: Iterable[WorkerRow]) -> Strategy:
+    """Return what all workers balance by: two that differed would take shards from each other for ever."""
+    return "throughput" if all(row.strategy == "throughput" for row in (me, *others)) else "count"
 
 
 @dataclass(frozen=True, slots=True)

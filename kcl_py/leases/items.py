@@ -13,7 +13,7 @@ from kcl_py.leases.store import Scan
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
-UNSET_IN_WORKER = ("max", "held_off")
+UNSET_IN_WORKER = ("max", "strategy", "held_off")
 """Attributes of a worker row that are removed when they have no value."""
 
 
@@ -166,6 +166,7 @@ def worker_from_item(item: Item) -> WorkerRow | None:
             state=state,
             held=fields.whole("held") or 0,
             max_leases=fields.whole("max"),
+            strategy=fields.text("strategy") or "count",
             held_off=fields.text("held_off"),
             news=fields.whole("news") or 0,
             updated_s=fields.whole("lut") or 0,
@@ -185,6 +186,7 @@ def item_from_worker(row: WorkerRow) -> dict[str, Any]:
         state=row.state,
         held=row.held,
         max=row.max_leases,
+        strategy=None if row.strategy == "count" else row.strategy,
         held_off=row.held_off,
         news=row.news,
     )

@@ -120,6 +120,8 @@ class WorkerRow:
     """starting, active or draining."""
     held: int = 0
     max_leases: int | None = None
+    strategy: str = "count"
+    """What it would balance; a fleet balances by ``throughput`` only if all its workers would."""
     held_off: str | None = None
     """Why it takes less than would fall to it; for people."""
     news: int = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.leases.assignment import Fleet, plan
+from kcl_py.leases.assignment import Fleet, agreed, plan
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
@@ -299,9 +299,10 @@ class Coordinator(Actor):
         missing = self._unread | unjudged(view.rows, self._known_to_listing)
         for key, parents in view.note_blocked(missing):
             self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
+        me, others = self._presence.row(self._held.values()), view.others()
         return Fleet(
-            me=self._presence.row(self._held.values()),
-            others=view.others(),
+            me=me,
+            others=others,
             rows=view.rows,
             blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
@@ -311,7 +312,7 @@ class Coordinator(Actor):
             overdue_workers=view.overdue_workers(a_tick_ago),
             is_initialised=self._presence.is_initialized,
             may_pull=self._presence.seconds(now) >= self._leases.failover_s,
-            strategy=self._leases.strategy,
+            strategy=agreed(me, others),
         )
 
     def _open(self, row: LeaseRow, how: How, *, why: str = "", fault: str | None = None) -> None:

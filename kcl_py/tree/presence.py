@@ -28,6 +28,7 @@ class Presence:
             state="draining" if self.is_draining else "active" if self.is_initialized else "starting",
             held=sum(1 for holding in held if holding.phase is Phase.HELD),
             max_leases=self._worker.config.leases.max_leases,
+            strategy=self._worker.config.leases.strategy,
             held_off=self.held_off,
             news=self.news,
             updated_s=int(self._worker.clock.time()),

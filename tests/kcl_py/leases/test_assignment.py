@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcl_py.leases.assignment import BAND, IDLE_LOAD, Fleet, HeldOff, Plan, fair_share, plan, rendezvous
+from kcl_py.leases.assignment import BAND, IDLE_LOAD, Fleet, HeldOff, Plan, agreed, fair_share, plan, rendezvous
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from tests.kcl_py.leases.fleets import Play, Snapshot, a_worker, ended, held_row, rows_of
 
@@ -196,6 +196,13 @@ def test_small_differences_of_throughput_move_nothing() -> None:
     assert plan(a_fleet(rows, a_worker("other"), strategy="throughput")) == Plan()
     more = {key: replace(row, throughput_kbps=100.0 if row.owner == "me" else 250.0) for key, row in rows.items()}
     assert len(plan(a_fleet(more, a_worker("other"), strategy="throughput")).pulls) == 1
+
+
+def test_fleet_balances_by_throughput_only_if_all_would() -> None:
+    """In a deploy that changes the strategy, old and new workers do not take shards from each other."""
+    new, old = replace(a_worker("new"), strategy="throughput"), a_worker("old")
+    assert agreed(new, [new]) == "throughput"
+    assert agreed(new, [old]) == agreed(old, [new]) == "count"
 
 
 def test_rows_that_all_are_too_many_for_are_counted() -> None:
