@@ -12,7 +12,7 @@ from typing import Any
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
 from kcl_py.leases.assignment import Fleet, agreed, plan
-from kcl_py.leases.identity import mismatch, strangers
+from kcl_py.leases.identity import check_same, mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
@@ -39,7 +39,7 @@ from kcl_py.tree.messages import (
     StopWorker,
 )
 from kcl_py.tree.presence import Presence
-from kcl_py.tree.reads import Alarm, Announced, Created, Forgotten, LetGo, Reads, RequestFailed, RereadDue
+from kcl_py.tree.reads import Alarm, Announced, Created, Described, Forgotten, LetGo, Reads, RequestFailed, RereadDue
 from kcl_py.tree.worker import Worker
 
 AUDIT_S = 60.0
@@ -84,6 +84,7 @@ class Coordinator(Actor):
         self.state = "starting"
 
     async def on_start(self) -> None:
+        check_same(self._worker.stream, self._presence.stream)
         self._shards.tell(Adopt(self.ref))
         self.run_task(self._keep_pulse)
         self._keep_beating()
@@ -115,6 +116,9 @@ class Coordinator(Actor):
                 self._note_created(rows)
             case Announced():
                 self._note_announced()
+            case Described(stream):
+                self._presence.stream = stream
+                check_same(self._worker.stream, stream)
             case Forgotten():
                 pass
             case RequestFailed(what, error):
@@ -369,6 +373,7 @@ class Coordinator(Actor):
         cause = brief(root_cause(error))
         has_had_enough = self._setbacks.failed(key, ran_s=ran_s, now=now)
         self._worker.log.error("kcl_py.shard.failed", shard_id=key, error=cause, is_given_up=has_had_enough)
+        self._ask("describe", self._reads.stream)
         row = self._view.rows.get(key) if self._view.rows is not None else None
         if has_had_enough and row is not None and row.holder == self._worker.owner and self._stop is None:
             self._setbacks.pause(key, now + FAULT_PAUSE_S)

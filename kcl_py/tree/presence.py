@@ -1,4 +1,7 @@
-"""This worker's own row in the worker table: what it says, and since when it has said so. Pure."""
+"""This worker's own row in the worker table: what it says, and since when it has said so. Pure.
+
+It outlives a Coordinator, and so keeps what the next one has to know.
+"""
 
 from collections.abc import Iterable
 
@@ -17,6 +20,8 @@ class Presence:
         self.news = 0
         self.held_off: str | None = None
         self.is_initialized = self.is_draining = False
+        self.stream = worker.stream
+        """As it was described last."""
         self.has_unsaid = False
         """Whether there is something new to say once the write on its way is done."""
 
