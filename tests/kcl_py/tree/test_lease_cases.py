@@ -136,7 +136,7 @@ async def test_takes_that_hang_delay_no_renewal_of_what_is_held() -> None:
 
 @simulated
 async def test_shards_that_have_ended_use_up_nobodys_limit() -> None:
-    """B005: one is named in three rows at their end; it and another that may hold three each have all six live shards."""
+    """B005: one is named in three rows at their end, and yet has as many of the six live ones as it may."""
     fleet = Fleet(shards=3)
     await running(fleet, shards=3)
     parents = fleet.shards()
