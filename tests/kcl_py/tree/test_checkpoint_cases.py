@@ -6,6 +6,7 @@ Each test says in its name what holds instead.
 import asyncio
 import random
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 from structlog.testing import LogCapture
 
-from kcl_py import LeaseTableError, PositionError, StreamIdentityError
+from kcl_py import CheckpointFailedError, LeaseLostError, LeaseTableError, PositionError, StreamIdentityError
 from kcl_py.leases.items import item_from_row
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import LeaseRow, Native
@@ -61,8 +62,9 @@ async def test_stored_positions_only_go_forward_and_are_of_their_own_shard(seed:
     async def in_any_order(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         handed_over[batch.shard_id].update(record.position for record in batch)
         fleet.diary.done.update(record.data for record in batch)
-        order = generator.sample(batch.records, len(batch))
-        await asyncio.gather(*(checkpointer.checkpoint(record) for record in order[:3]), return_exceptions=True)
+        for record in generator.sample(batch.records, min(4, len(batch))):
+            with suppress(CheckpointFailedError, LeaseLostError):
+                await checkpointer.checkpoint(record)
 
     workers = [fleet.start(name, work=in_any_order) for name in "AB"]
     for number in range(40):
