@@ -12,6 +12,7 @@ from kcl_py.leases.lineage import (
     discover,
     has_hole,
     unjudged,
+    unknown_children,
     unread,
 )
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, LeaseRow, Native
@@ -177,6 +178,13 @@ def test_parent_whose_row_has_vanished_blocks_until_a_listing_began_without_it()
     rows = some_rows(a_listing("0 3=0 4=3+1 5=0"), s0="5", s4=TRIM_HORIZON, s5=TRIM_HORIZON)
     assert unjudged(rows, {"0", "3", "4", "5"}) == {"3"}
     assert unjudged(rows, {"0", "4", "5"}) == set()
+
+
+def test_child_that_an_ended_shard_names_and_nobody_has_a_row_for_is_noticed() -> None:
+    """Something went wrong between the parent's end and its child's row."""
+    ended = LeaseRow("parent", checkpoint=SHARD_END, children=("child",))
+    assert unknown_children({"parent": ended})
+    assert not unknown_children({"parent": ended, "child": LeaseRow("child")})
 
 
 @pytest.mark.parametrize(

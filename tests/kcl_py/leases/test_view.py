@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kcl_py.leases.row import LeaseRow, Native, WorkerRow
+from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.view import How, View
 
 ME, OTHER = "me/1", "other/2"
@@ -210,13 +210,3 @@ def test_row_that_a_newcomer_misses_is_made_at_once_only_if_nobody_can_hold_it(
     for at in (4.0, 8.0):
         scan(view, *rows, at=at)
     assert view.may_make("missed", 10.1)
-
-
-def test_child_that_an_ended_shard_names_and_nobody_has_a_row_for_is_noticed() -> None:
-    """Something went wrong between the parent's end and its child's row."""
-    view = a_view()
-    ended = replace(ROW, checkpoint="SHARD_END", children=("child",))
-    scan(view, ended, at=0.0)
-    assert view.unknown_children()
-    scan(view, ended, LeaseRow("child", native=Native()), at=1.0)
-    assert not view.unknown_children()
