@@ -73,9 +73,10 @@ class Audit:
         self._listed = None
 
     def note_rows(self, rows: Mapping[str, LeaseRow]) -> None:
-        """Take in the lease table: what has a row now is no longer to be made."""
-        if self._unread is not None:
-            self._unread -= rows.keys()
+        """Take in the lease table: what has a row now is no longer to be made, and is missed if that vanishes."""
+        made = (self._unread or frozenset()) & rows.keys()
+        if self._unread is not None and made:
+            self._unread, self._known = self._unread - made, self._known | made
 
     def missing(self, rows: Mapping[str, LeaseRow]) -> frozenset[str]:
         """Find the shards without a row that hold back their children."""

@@ -31,6 +31,8 @@ class Consumer:
         self.made: set[str] = set()
         """Shards that ever had a row."""
         self.deleted: set[str] = set()
+        self.read_once: set[tuple[str, int]] = set()
+        """Records that were handed over at least once: shard and index."""
         self.look_at_shards()
 
     def look_at_shards(self) -> None:
@@ -44,7 +46,14 @@ class Consumer:
         assert row.key not in self.made, f"{row.key} is made again"
         self.made.add(row.key)
         self.rows[row.key] = row
+        self.handed[row.key] = 0
         self._look()
+
+    def lose_a_row(self) -> None:
+        """Delete any row but the last, as an operator may; its shard, and what is before it, may have another then."""
+        if len(self.rows) > 1:
+            del self.rows[self._rng.choice(sorted(self.rows))]
+            self.made.clear()
 
     def _look(self) -> None:
         self._audit.note_rows(self.rows)
@@ -76,6 +85,7 @@ class Consumer:
         if done < len(wanted):
             self._check_parents(shard)
             self.handed[row.key] = done + self._rng.randint(1, len(wanted) - done)
+            self.read_once |= {(row.key, index) for index in range(done, self.handed[row.key])}
             self.rows[row.key] = replace(row, checkpoint=str(self.handed[row.key]))
         elif shard.closed_ms is not None:
             self._complete(row)
@@ -84,7 +94,11 @@ class Consumer:
     def _check_parents(self, shard: Shard) -> None:
         for parent in shard.parents:
             wanted = self._wanted(self._stream.shards[parent])
-            assert self.handed.get(parent, 0) >= len(wanted), f"{shard.name} comes before the end of {parent}"
+            assert self.has_read(parent, len(wanted)), f"{shard.name} comes before the end of {parent}"
+
+    def has_read(self, shard: str, records: int) -> bool:
+        """Whether so many records of a shard were handed over, now or before its row was lost."""
+        return self.read_once >= {(shard, index) for index in range(records)}
 
     def _complete(self, row: LeaseRow) -> None:
         children = [shard for shard in self._stream.shards.values() if row.key in shard.parents]

@@ -77,7 +77,7 @@ def test_rows_that_descend_from_themselves_stay() -> None:
     assert not deletable({"a": own}, {"a"})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     rng=st.randoms(use_true_random=False),
     start=st.sampled_from(STARTS),
@@ -85,10 +85,7 @@ def test_rows_that_descend_from_themselves_stay() -> None:
 )
 def test_nobody_misses_a_row_that_was_deleted(rng: random.Random, start: Position, steps: list[str]) -> None:
     """Over any lineage, in any order: each record comes once, after all of its parents', and no row comes back."""
-    stream = Stream(rng)
-    stream.live_on(rng.randrange(8))
-    stream.now_ms += 5000 if start is FROM_LATEST else 0
-    consumer = Consumer(stream, start)
+    stream, consumer = begun(rng, start)
     for step in steps:
         take(step, stream, consumer)
         consumer.check()
@@ -100,7 +97,7 @@ def test_nobody_misses_a_row_that_was_deleted(rng: random.Random, start: Positio
         assert consumer.handed.get(shard.name, 0) == len(wanted), f"{shard.name} was not read to its end"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     rng=st.randoms(use_true_random=False),
     start=st.sampled_from(STARTS),
@@ -108,10 +105,7 @@ def test_nobody_misses_a_row_that_was_deleted(rng: random.Random, start: Positio
 )
 def test_nobody_misses_a_row_when_shards_age_out(rng: random.Random, start: Position, steps: list[str]) -> None:
     """Whether they were read by then or not: all that is still there when it is its turn is read, once."""
-    stream = Stream(rng)
-    stream.live_on(rng.randrange(8))
-    stream.now_ms += 5000 if start is FROM_LATEST else 0
-    consumer = Consumer(stream, start)
+    stream, consumer = begun(rng, start)
     for step in steps:
         take(step, stream, consumer)
         consumer.check()
@@ -121,6 +115,38 @@ def test_nobody_misses_a_row_when_shards_age_out(rng: random.Random, start: Posi
         wanted = [at_ms for at_ms in shard.records if at_ms >= consumer.since_ms]
         is_read = consumer.handed.get(shard.name, 0) == len(wanted)
         assert is_read or shard.name in stream.gone, f"{shard.name} was not read to its end"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rng=st.randoms(use_true_random=False),
+    start=st.sampled_from(STARTS),
+    steps=st.lists(st.sampled_from(STEPS), max_size=40),
+    more=st.lists(st.sampled_from(STEPS[:4]), max_size=20),
+)
+def test_nothing_is_lost_when_somebody_deletes_a_row_after_those_that_were_done_with(
+    rng: random.Random, start: Position, steps: list[str], more: list[str]
+) -> None:
+    """Records may come again then, and none is passed over."""
+    stream, consumer = begun(rng, start)
+    for step in steps:
+        take(step, stream, consumer)
+    consumer.lose_a_row()
+    for step in more:
+        take(step, stream, consumer)
+    stream.live_on(1)
+    consumer.read_to_the_tips()
+    for shard in stream.shards.values():
+        wanted = [at_ms for at_ms in shard.records if at_ms >= consumer.since_ms]
+        assert consumer.has_read(shard.name, len(wanted)), f"{shard.name} was not read to its end"
+
+
+def begun(rng: random.Random, start: Position) -> tuple[Stream, Consumer]:
+    """Begin to read a stream that has lived for a while."""
+    stream = Stream(rng)
+    stream.live_on(rng.randrange(8))
+    stream.now_ms += 5000 if start is FROM_LATEST else 0
+    return stream, Consumer(stream, start)
 
 
 @pytest.mark.parametrize("start", STARTS, ids=["horizon", "latest", "instant"])
