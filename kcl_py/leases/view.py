@@ -77,6 +77,8 @@ class View:
         self.members: dict[str, WorkerRow] | None = None
         self.rows: dict[str, LeaseRow] | None = None
         self.offers: dict[str, Offer] = {}
+        self.born: set[str] = set()
+        """Children of shards that this worker has just read to their end."""
         self.blocked: dict[str, tuple[str, ...]] = {}
         """Shards that wait, and for which parents."""
 
@@ -120,6 +122,7 @@ class View:
         self._counters.keep(rows)
         for row in rows.values():
             self.note_row(row, begun_at=begun_at, ended_at=ended_at)
+        self.born &= self.offers.keys()
 
     def _is_looking(self, now: float) -> bool:
         """Whether the lease table was read a short while ago."""

@@ -302,6 +302,7 @@ class Coordinator(Actor):
             rows=view.rows,
             blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
+            born=view.born,
             mine=self._held.keys(),
             resting={key for key in view.rows if not self._setbacks.allows(key, now)},
             overdue_rows=view.overdue_rows(a_tick_ago),
@@ -335,6 +336,7 @@ class Coordinator(Actor):
     def _note_ended(self, row: LeaseRow, children: tuple[str, ...]) -> None:
         self._note_row(row)
         self._setbacks.forget(row.key)
+        self._view.born.update(children)
         for child in children:
             self._ask(f"reread {child}", partial(self._reads.row, child))
         if not children:
