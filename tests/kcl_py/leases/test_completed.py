@@ -1,4 +1,4 @@
-"""Which rows of shards that were read may be deleted, and that nobody misses them: with Hypothesis, over any lineage."""
+"""Which rows of shards that were read may be deleted, and that nobody misses them, over any lineage."""
 
 import random
 from typing import Any
@@ -53,7 +53,7 @@ SPLIT = "SHARD_END before b c"
         pytest.param({"a": SHARD_END}, "", id="nobody knows its children"),
         pytest.param({"a": SHARD_END, "b": "7 after a"}, "", id="nobody knows whether those are all its children"),
         pytest.param(
-            {"a": "SHARD_END before b", "b": "7 after a", "c": "TRIM_HORIZON after a"}, "", id="a child that it names not"
+            {"a": "SHARD_END before b", "b": "7 after a", "c": "TRIM_HORIZON after a"}, "", id="a child not named"
         ),
         pytest.param({"a": "SHARD_END before b", "b": "SHARD_END before c", "c": "7 after b"}, "ab", id="generations"),
     ],
