@@ -1,4 +1,4 @@
-"""The page of requirements names tests that there are."""
+"""The pages of requirements and of cases name tests that there are."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,14 @@ from tests.docs.pages import DOCS, rows
 
 TESTS = Path(__file__).parents[1]
 PAGE = DOCS / "requirements.md"
+CASES = DOCS / "cases.md"
 
 
 def test_every_test_that_a_requirement_names_is_there() -> None:
     """A requirement is shown by a test, or it is only a claim."""
     defined = {name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)\(", path.read_text())}
-    table = rows(PAGE, "Fault") + rows(PAGE, "Row")
-    assert len(table) > 60
+    table = rows(PAGE, "Fault") + rows(PAGE, "Row") + rows(CASES, "Case")
+    assert len(table) > 70
     for number, _, tests in table:
         named = tests.split(", ")
         assert set(named) <= defined, f"{number} names {sorted(set(named) - defined)}"

@@ -98,6 +98,34 @@ async def test_fleet_that_starts_300_generations_behind_is_through_each_within_h
     assert keys.seen == keys.put
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+@simulated
+async def test_child_of_a_merge_starts_soon_after_the_second_of_its_parents_has_ended(slow: int) -> None:
+    """B041: on two workers, in either order, never before and within a tick after."""
+    fleet = Fleet(shards=2)
+    parents = fleet.shards()
+
+    async def work(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await asyncio.sleep(6.0 if batch.shard_id == parents[slow] else 0.01)
+
+    fleet.start("A", work=work)
+    fleet.start("B", work=work)
+    await fleet.until(lambda: all(len(fleet.held_by(member)) == 1 for member in fleet.members.values()))
+    fleet.put(40)
+    fleet.merge(*parents)
+    await asyncio.sleep(1)
+    fleet.put(20)
+    await fleet.until(lambda: fleet.row(parents[slow]).has_ended, each_s=0.001)
+    ended_at, child = fleet.loop.time(), fleet.shards()[2]
+    assert not fleet.diary.called("initialize", shard_id=child)
+    assert fleet.row(parents[1 - slow]).has_ended
+    await fleet.until(lambda: fleet.diary.called("initialize", shard_id=child), each_s=0.001)
+    assert fleet.loop.time() < ended_at + TICK_S
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check()
+
+
 @simulated
 async def test_children_go_to_those_who_have_less_when_their_closer_has_its_share() -> None:
     """Of four children two stay where their parents were read; with one on each worker nothing moves."""
