@@ -36,6 +36,8 @@ class Audit:
         self._unread: frozenset[str] | None = None
         self._known: frozenset[str] = frozenset()
         self._due_at = self._began_at = float("-inf")
+        self._has_reason, self._in_vain = False, 0
+        """Whether the last listing had a reason; and how many such in a row have found nothing to make."""
 
     @property
     def is_ready(self) -> bool:
@@ -53,6 +55,7 @@ class Audit:
 
     def begin(self, now: float) -> None:
         """Note that a listing begins."""
+        self._has_reason = now >= self._due_at > float("-inf")
         self._began_at, self._due_at = now, float("inf")
 
     def soon(self) -> None:
@@ -68,9 +71,10 @@ class Audit:
         self._unread, self._known = unread(listed.listing, rows, self._start), listed.known
         return discover(listed.listing, rows, self._start)
 
-    def end(self) -> None:
-        """Every row that the listing calls for, and that may be made, is there."""
+    def end(self, *, is_complete: bool) -> None:
+        """Take leave of a listing: every row that it calls for is there, if it is complete, or may not be made yet."""
         self._listed = None
+        self._in_vain = self._in_vain + 1 if is_complete and self._has_reason else 0
 
     def note_rows(self, rows: Mapping[str, LeaseRow]) -> None:
         """Take in the lease table: what has a row now is no longer to be made, and is missed if that vanishes."""
@@ -82,8 +86,13 @@ class Audit:
         """Find the shards without a row that hold back their children."""
         return (self._unread or frozenset()) | unjudged(rows, self._known)
 
-    def is_doubtful(self, rows: Mapping[str, LeaseRow]) -> bool:
-        """Whether rows and shards do not fit together, as far as rows alone can tell."""
+    def is_doubtful(self, rows: Mapping[str, LeaseRow], now: float) -> bool:
+        """Whether rows and shards do not fit together, as far as rows alone can tell, and another listing may help.
+
+        It is asked for a heartbeat after the last one, and while that is in vain after twice as long each time.
+        """
+        if now < self._began_at + min(self._period_s, self._leases.heartbeat_s * 2**self._in_vain):
+            return False
         return unknown_children(rows) or has_hole(rows.values()) or bool(unjudged(rows, self._known))
 
     def settled_before(self, listed: Listed, now: float) -> float:

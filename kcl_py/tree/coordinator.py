@@ -225,10 +225,11 @@ class Coordinator(Actor):
         self._audit.note_rows(rows)
         if not self._audit.is_ready:
             self._list()
-        elif self._audit.is_doubtful(rows) and scanned.is_consistent:
-            self._audit.soon()
-        elif self._audit.is_doubtful(rows):
-            self._ask("look again", partial(self._reads.lease_rows, consistent=True))
+        elif self._audit.is_doubtful(rows, scanned.ended_at):
+            if scanned.is_consistent:
+                self._audit.soon()
+            else:
+                self._ask("look again", partial(self._reads.lease_rows, consistent=True))
         self._make_rows()
 
     def _make_rows(self) -> None:
@@ -248,17 +249,14 @@ class Coordinator(Actor):
         if missing:
             self._ask("create", partial(self._reads.create, missing, now + self._leases.failover_s))
             return
-        self._audit.end()
+        self._audit.end(is_complete=not wanted)
         self._view.keep({shard.shard_id for shard in listed.listing.shards})
-        if not wanted:
-            self._delete_completed(self._audit.settled_before(listed, now))
+        if not wanted and self._stop is None and self._view.is_auditor():
+            self._delete_completed(rows, self._view.ended_before(self._audit.settled_before(listed, now)))
 
-    def _delete_completed(self, instant: float) -> None:
-        """Delete what is done with since before ``instant``, if there is any and this worker does so for all."""
-        assert self._view.rows is not None
-        settled = self._view.ended_before(instant)
-        is_mine = self._view.is_auditor() and self._stop is None and self._reads.may_delete
-        if is_mine and deletable(self._view.rows, settled):
+    def _delete_completed(self, rows: dict[str, LeaseRow], settled: frozenset[str]) -> None:
+        """Delete rows that are done with, if there seem to be any, for all workers."""
+        if self._reads.may_delete and deletable(rows, settled):
             self._ask("delete completed", partial(self._reads.delete_completed, settled))
 
     def _note_created(self, rows: tuple[LeaseRow, ...]) -> None:

@@ -1,5 +1,7 @@
 """When a worker lists the shards, and what it makes of a listing as rows come and go."""
 
+from itertools import pairwise
+
 from kcl_py.config import Leases
 from kcl_py.leases.lineage import HASH_KEYS
 from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, LeaseRow
@@ -56,7 +58,7 @@ def test_parent_blocks_until_it_has_a_row_and_again_when_that_vanishes() -> None
     assert audit.missing(rows) == {"2"}
     audit.note_rows(rows | some_rows(LeaseRow("2", parents=("1",), hash_range=ALL)))
     assert audit.missing(rows) == {"2"}, "its row was there and is no more"
-    assert audit.is_doubtful(rows)
+    assert audit.is_doubtful(rows, 0.0)
 
 
 def test_row_that_was_deleted_since_the_listing_is_not_missed() -> None:
@@ -65,7 +67,7 @@ def test_row_that_was_deleted_since_the_listing_is_not_missed() -> None:
     audit, before = an_audit(), some_rows(LeaseRow("1", checkpoint=SHARD_END, children=("2",)), child)
     audit.wanted(a_listing(ShardInfo("1", (), ALL, closed=True), ShardInfo("2", ("1",), ALL), known="12"), before)
     assert not audit.missing(some_rows(child))
-    assert not audit.is_doubtful(some_rows(child))
+    assert not audit.is_doubtful(some_rows(child), 0.0)
 
 
 def test_rows_settle_in_three_failover_times_and_with_a_listing_that_began_after_their_end() -> None:
@@ -73,3 +75,19 @@ def test_rows_settle_in_three_failover_times_and_with_a_listing_that_began_after
     audit = an_audit()
     assert audit.settled_before(a_listing(begun_at=100.0), 101.0) == 92.0
     assert audit.settled_before(a_listing(begun_at=80.0), 101.0) == 80.0
+
+
+def test_doubt_that_listings_do_not_end_has_them_made_less_and_less_often() -> None:
+    """An item that is no lease leaves a hole for as long as it is there."""
+    audit, rows, listed_at = an_audit(), some_rows(LeaseRow("1", checkpoint="7", hash_range=(0, 9))), []
+    shard = ShardInfo("1", (), (0, 9))
+    for now in range(200):
+        if audit.is_due(now, is_mine=False):
+            listed_at.append(now)
+            audit.begin(now)
+            audit.wanted(a_listing(shard, known="1"), rows)
+            audit.end(is_complete=True)
+        elif audit.is_doubtful(rows, now):
+            audit.soon()
+    assert listed_at[:6] == [0, 2, 5, 10, 19, 36]
+    assert [after - before for before, after in pairwise(listed_at[5:])] == [19] * 8
