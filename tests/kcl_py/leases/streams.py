@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kcl_py.leases.lineage import HASH_KEYS, blocking_parents, unread
-from kcl_py.leases.row import SENTINELS, SHARD_END, LeaseRow
+from kcl_py.leases.row import SHARD_END, LeaseRow
 from kcl_py.leases.rules import new_row
 from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
 
@@ -116,20 +116,3 @@ def read_all(stream: Stream, rows: dict[str, LeaseRow], start: Position) -> list
         for child in children:
             rows.setdefault(child.name, new_row(stream.info(child), stream="s:1"))
         rows[row.key] = replace(row, checkpoint=SHARD_END, children=tuple(child.name for child in children))
-
-
-def delete_completed(rows: dict[str, LeaseRow]) -> None:
-    """Delete each row that is at its end, whose children are past their beginning, and whose parents' rows are gone."""
-    while True:
-        done = [
-            row.key
-            for row in rows.values()
-            if row.has_ended
-            and row.children
-            and all(child in rows and rows[child].checkpoint not in SENTINELS - {SHARD_END} for child in row.children)
-            and not any(parent in rows for parent in row.parents)
-        ]
-        if not done:
-            return
-        for key in done:
-            del rows[key]

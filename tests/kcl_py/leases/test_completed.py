@@ -26,8 +26,8 @@ def table(**rows: str) -> dict[str, LeaseRow]:
     for key, text in rows.items():
         checkpoint, _, rest = text.partition(" ")
         word, _, names = rest.partition(" ")
-        family: dict[str, Any] = {"after": "parents", "before": "children"}
-        relatives = {family[word]: tuple(names.split())} if word else {}
+        family = {"after": "parents", "before": "children"}
+        relatives: dict[str, Any] = {family[word]: tuple(names.split())} if word else {}
         found[key] = LeaseRow(key, checkpoint=checkpoint, **relatives)
     return found
 
