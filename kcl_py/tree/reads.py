@@ -3,13 +3,15 @@
 Each request reads the clock around itself, so that what it shows can be judged by time.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError
+from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RejectedError, RequestError
 from kcl_py.leases import rules
+from kcl_py.leases.completed import deletable
+from kcl_py.leases.gate import Priority
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
@@ -57,6 +59,11 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted:
+    """Rows of shards that are done with were deleted."""
+
+
+@dataclass(frozen=True, slots=True)
 class LetGo:
     """Nothing names this worker any more."""
 
@@ -75,6 +82,8 @@ class Reads:
     def __init__(self, worker: Worker) -> None:
         self._worker, self._store, self._now = worker, worker.store, worker.clock.monotonic
         self._asked: set[str] = set()
+        self.may_delete = True
+        """Whether AWS lets this worker delete lease rows, as far as is known."""
 
     def is_asking(self, what: str) -> bool:
         """Whether a request of that kind is on its way."""
@@ -115,10 +124,10 @@ class Reads:
         rows = await self._store.workers()
         return Members(begun_at, self._now(), rows)
 
-    async def lease_rows(self) -> Scanned:
+    async def lease_rows(self, *, consistent: bool = False) -> Scanned:
         begun_at = self._now()
-        scan = await self._store.scan()
-        return Scanned(begun_at, self._now(), scan)
+        scan = await self._store.scan(consistent=consistent)
+        return Scanned(begun_at, self._now(), scan, consistent)
 
     async def row(self, key: str) -> Reread:
         begun_at = self._now()
@@ -126,7 +135,8 @@ class Reads:
         return Reread(begun_at, self._now(), key, row)
 
     async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
-        return Listed(await self._worker.source.list_shards(at), known)
+        begun_at = self._now()
+        return Listed(await self._worker.source.list_shards(at), begun_at, known)
 
     async def stream(self) -> Described:
         return Described(await self._worker.source.describe())
@@ -139,8 +149,26 @@ class Reads:
         await self._store.delete_worker(worker)
         return Forgotten()
 
-    async def create(self, rows: tuple[LeaseRow, ...]) -> Created:
-        return Created(tuple([row for row in rows if await self._store.create(row)]))
+    async def create(self, rows: tuple[LeaseRow, ...], until_at: float) -> Created:
+        """Make rows until then: later they may have been made, read to their end and deleted."""
+        return Created(tuple([row for row in rows if self._now() < until_at and await self._store.create(row)]))
+
+    async def delete_completed(self, settled: Container[str]) -> Deleted:
+        """Delete the rows that are done with, as a consistent look at all of them shows, until one is not as it was."""
+        scan = await self._store.scan(consistent=True)
+        if scan.malformed:
+            return Deleted()  # one of those may be a parent
+        for row in deletable({row.key: row for row in scan.rows}, settled):
+            try:
+                async with self._worker.gate.slot(Priority.DELETE):
+                    await self._store.delete(rules.delete_completed(row))
+            except ConditionFailedError:
+                break
+            except RejectedError:
+                self.may_delete = False
+                raise
+            self._worker.log.info("kcl_py.lease.deleted", shard_id=row.key)
+        return Deleted()
 
     async def let_go(self) -> LetGo:
         """Look once more, and leave no row that names this worker as its holder; then the worker's own row goes."""
