@@ -21,13 +21,13 @@ MUTANTS = (
     Mutant(
         "renew without a condition",
         "kcl_py/leases/rules.py",
-        "    tests = (Is(_COUNTER, row.counter), named, Is(_TOKEN, token))\n",
+        "    tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))\n",
         "    tests = ()\n",
     ),
     Mutant(
         "take without a condition",
         "kcl_py/leases/rules.py",
-        '        operation="take",\n        key=row.key,\n        tests=_as_seen(row),\n',
+        '        operation="take",\n        key=row.key,\n        tests=as_seen(row),\n',
         '        operation="take",\n        key=row.key,\n        tests=(),\n',
     ),
     Mutant(
@@ -69,7 +69,7 @@ MUTANTS = (
     Mutant(
         "an epoch that does not grow",
         "kcl_py/leases/possession.py",
-        '        epoch = int(taken.write.set[("leaseCounter",)])\n',
+        "        epoch = int(taken.write.set[COUNTER])\n",
         "        epoch = 1\n",
     ),
     Mutant(
@@ -82,7 +82,8 @@ MUTANTS = (
     Mutant(
         "release under any token",
         "kcl_py/leases/rules.py",
-        "        tests=(Is(_COUNTER, row.counter), Is(_OWNER, owner), Is(_HOLDER, None), Is(_TOKEN, token)),\n",
+        "        tests=(Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token), "
+        "*_stands(asked, is_answer)),\n",
         "        tests=(),\n",
     ),
     Mutant(
@@ -115,8 +116,8 @@ MUTANTS = (
     Mutant(
         "a take that resets the checkpoint",
         "kcl_py/leases/rules.py",
-        "        set={_COUNTER: row.counter + 1, _OWNER: owner}\n        | (",
-        "        set={_COUNTER: row.counter + 1, _OWNER: owner, _CHECKPOINT: TRIM_HORIZON}\n        | (",
+        "        set={COUNTER: row.counter + 1, OWNER: owner}\n        | (",
+        "        set={COUNTER: row.counter + 1, OWNER: owner, CHECKPOINT: TRIM_HORIZON}\n        | (",
     ),
     Mutant(
         "answer a checkpoint before it is stored",
@@ -309,7 +310,7 @@ MUTANTS = (
     Mutant(
         "complete before the children have rows",
         "kcl_py/tree/lease.py",
-        "        self._request(partial(make_children, self._worker, self._row, self._possession.token, known))\n",
+        "        self._pen.request(partial(make_children, self._worker, self._row, self._possession.token, known))\n",
         "        self._agenda.children = tuple(child.shard_id for child in known)\n        self._go_on()\n",
     ),
     Mutant(

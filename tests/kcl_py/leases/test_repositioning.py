@@ -6,7 +6,7 @@ import pytest
 
 from kcl_py.leases.lineage import discover
 from kcl_py.leases.memory import MemoryLeaseStore
-from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving
+from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving, place_of
 from kcl_py.leases.row import SHARD_END, LeaseRow, Native, WorkerRow
 from kcl_py.leases.start import start_position
 from kcl_py.records import SequenceNumber
@@ -35,8 +35,8 @@ def in_words(changes: tuple[Change, ...]) -> list[str]:
 )
 def test_a_plan_says_from_where_to_where(to: Position | SequenceNumber, said: str) -> None:
     """So that who agrees to it knows to what."""
-    change = begin_at(LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1)), to, now_ms=100_000)
-    assert change.what == said
+    row = LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1))
+    assert begin_at(row, place_of(row, to, now_ms=100_000)).what == said
 
 
 @pytest.mark.asyncio
@@ -51,7 +51,7 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
     merged = ShardInfo("s-2", ("s-0", "s-1"), (0, 9), closed=False, starts_at=2)
     row = LeaseRow("s-2", checkpoint="900", parents=merged.parents)
     store = MemoryLeaseStore([row])
-    write = begin_at(row, to, now_ms=100_000).write
+    write = begin_at(row, place_of(row, to, now_ms=100_000)).write
     assert write is not None
     moved = await store.write(write)
     assert discover(Listing((*legs, merged), server_time_s=100.0), {"s-2": moved}, start) == ()
