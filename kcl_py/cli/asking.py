@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from anyio import get_cancelled_exc_class
+
 from actors.clock import SystemClock
 from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.output import say
@@ -26,7 +28,11 @@ async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: flo
     clock, failed = SystemClock(), 0
     ends_at = clock.monotonic() + patience_s
     while asked and clock.monotonic() < ends_at:
-        await clock.sleep(LOOK_S)
+        try:
+            await clock.sleep(LOOK_S)
+        except get_cancelled_exc_class():
+            print_error(f"cut off while {len(asked)} requests stand; {HOW_ON}")
+            raise
         for key in list(asked):
             failed += await _look(store, asked, key)
     if asked:

@@ -47,6 +47,7 @@ from kcl_py.leases.repositioning import (
     place_of,
     withdraw,
 )
+from kcl_py.leases.requests import in_words
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.printable import instant, printable
 from kcl_py.records import SequenceNumber, is_number
@@ -168,7 +169,7 @@ def _is_to_be_asked(row: LeaseRow, seen: Seen) -> bool:
     if (request := row.native.request) is not None:
         raise KclError(
             f"cannot ask {row.holder} about {row.key!r}: expected that nothing is asked of it, found a request to "
-            f"{request.kind} ({request.id}); wait until it is answered; {HOW_ON}"
+            f"{in_words(request)} ({request.id}); wait until it is answered; {HOW_ON}"
         )
     return True
 
@@ -345,18 +346,12 @@ async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_
 
 
 async def _make(store: "LeaseStore", change: Change, patience_s: float) -> LeaseRow | None:
-    """Make one change; while it is throttled, which has no effect, once more. Return the row that it leaves."""
+    """Make one change; while it is throttled, which has no effect, once more. Return the row that a write leaves."""
     clock = SystemClock()
     ends_at, pause_s = clock.monotonic() + patience_s, RETRY_S
     while True:
         try:
-            if change.write is not None:
-                return await store.write(change.write)
-            if change.removal is not None:
-                await store.delete(change.removal)
-            elif change.row is not None and not await store.create(change.row):
-                raise ConditionFailedError("create", change.key, "it is there")
-            return None
+            return await _make_once(store, change)
         except ThrottledError:
             if clock.monotonic() + pause_s >= ends_at:
                 raise
@@ -364,12 +359,20 @@ async def _make(store: "LeaseStore", change: Change, patience_s: float) -> Lease
         pause_s = min(2 * pause_s, RETRY_MAX_S)
 
 
+async def _make_once(store: "LeaseStore", change: Change) -> LeaseRow | None:
+    if change.write is not None:
+        return await store.write(change.write)
+    if change.removal is not None:
+        await store.delete(change.removal)
+    elif change.row is not None and not await store.create(change.row):
+        raise ConditionFailedError("create", change.key, "it is there")
+    return None
+
+
 def _line(row: LeaseRow) -> str:
     named = f"held by {row.holder}" if row.holder else "free"
     asked = f", asked for by {row.owner}" if row.in_handoff else ""
     request = row.native.request
-    wanted = (
-        "" if request is None else f", asked to {request.kind} {request.position or ''}".rstrip() + f" ({request.id})"
-    )
+    wanted = f", asked to {in_words(request)} ({request.id})" if request is not None else ""
     family = f", after {' and '.join(row.parents)}" if row.parents else ""
     return printable(f"{row.key}: {described(row)}, {named}{asked}{wanted}, counter {row.counter}{family}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kcl_py.leases import by_hand
 from kcl_py.leases.lineage import LATEST_SLACK_MS, NewLease, discover
-from kcl_py.leases.requests import RELEASE, SEEK, Place
+from kcl_py.leases.requests import RELEASE, SEEK, Place, in_words
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow, Request, WorkerRow
 from kcl_py.leases.store import Write
 from kcl_py.printable import instant
@@ -83,8 +83,7 @@ def ask_to_let_go(row: LeaseRow, key: str) -> Change:
 
 def withdraw(row: LeaseRow, request: Request) -> Change:
     """Take back what is asked of the holder of a shard."""
-    what = f"{request.kind} {request.position or ''}".rstrip()
-    return Change(row.key, f"asked to {what} -> not asked", write=by_hand.withdraw(row, request))
+    return Change(row.key, f"asked to {in_words(request)} -> not asked", write=by_hand.withdraw(row, request))
 
 
 def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, *, stream: str) -> tuple[Change, ...]:

@@ -46,6 +46,11 @@ class Place:
         return self.checkpoint if self.start_ms is None else f"{self.checkpoint}@{self.start_ms}"
 
 
+def in_words(request: Request) -> str:
+    """Say what is asked."""
+    return f"{request.kind} {request.position or ''}".rstrip()
+
+
 def asks_to_let_go(request: Request | None) -> bool:
     """Tell whether any release of the shard answers the request."""
     return request is not None and request.kind == RELEASE

@@ -195,26 +195,18 @@ def release(
     """
     progress, ended = _progress(row, position)
     asked = row.native.request
-    is_answer = asks_to_let_go(asked)
+    answered = asked if asks_to_let_go(asked) else None
+    tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))
     said = {native("delivered"): delivered, native("fault"): fault}
     kept = {path: value for path, value in said.items() if value is not None}
     return Write(
         operation="release",
         key=row.key,
-        tests=(
-            Is(COUNTER, row.counter),
-            Is(OWNER, owner),
-            Is(HOLDER, None),
-            Is(TOKEN, token),
-            *_stands(asked, is_answer),
-        ),
+        tests=(*tests, *_stands(answered)),
         set={COUNTER: row.counter + 1, **progress, **kept},
         remove=(
-            OWNER,
-            native("owner"),
+            *(OWNER, native("owner"), *ended, *((REQUEST,) if answered is not None else ())),
             *(path for path in VOLATILE if path not in kept),
-            *ended,
-            *([REQUEST] if is_answer else []),
         ),
         owner=owner,
         token=token,
@@ -319,9 +311,9 @@ def _name_of(row: LeaseRow, owner: str | None, expected: str) -> str:
     return owner
 
 
-def _stands(asked: Request | None, is_answered: bool = True) -> tuple[Test, ...]:
+def _stands(answered: Request | None) -> tuple[Test, ...]:
     """Test that a request which is answered has been neither withdrawn nor replaced; one without an id may have."""
-    return (Is(REQUEST_ID, asked.id),) if is_answered and asked is not None and asked.id else ()
+    return (Is(REQUEST_ID, answered.id),) if answered is not None and answered.id else ()
 
 
 def _held(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
