@@ -166,13 +166,22 @@ class _Dealer:
         pulls = []
         while (move := self._next_move(stock, budgets)) is not None:
             donor, receiver = move
-            key = stock[donor].pop()
+            key = self._taken_from(stock[donor], receiver)
             if receiver == self._me:
                 pulls.append(key)
             budgets[receiver] -= 1
             self._loads[donor] -= 1
             self._loads[receiver] += 1
         return self._not_resting(pulls)
+
+    def _taken_from(self, keys: list[str], receiver: str) -> str:
+        """Take out what the donor took last; for me, rather something that I do not leave alone for now."""
+        if receiver != self._me or keys[-1] not in self._fleet.resting:
+            return keys.pop()
+        wanted = [key for key in keys if key not in self._fleet.resting]
+        key = (wanted or keys)[-1]
+        keys.remove(key)
+        return key
 
     def _budget(self, name: str) -> int:
         """How many rows a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one."""
