@@ -287,6 +287,37 @@ MUTANTS = (
         "        if not row.in_handoff:\n            return Step.TAKE\n",
         "        return Step.TAKE\n",
     ),
+    # requests
+    Mutant(
+        "leave a request in the row that it is answered in",
+        "kcl_py/leases/rules.py",
+        '        remove=(REQUEST, native("delivered"), ',
+        '        remove=(native("delivered"), ',
+    ),
+    Mutant(
+        "answer a request before the shard is drained",
+        "kcl_py/tree/agenda.py",
+        "        last = self._last_said(now)\n",
+        "        last = self._last_said(now) or (Drained(None, None, 0) if self.asked(row) is not None else None)\n",
+    ),
+    Mutant(
+        "go on where the shard was, wherever it was moved to",
+        "kcl_py/tree/pipeline.py",
+        "        self._begin_after(start.row.position)\n",
+        "        self._begin_after(self._ledger.prefix or start.row.position)\n",
+    ),
+    Mutant(
+        "store after a move what was finished before it",
+        "kcl_py/tree/agenda.py",
+        "        self.checkpoints.refuse()\n        self.checkpoints.begin(row.position)\n",
+        "        self.checkpoints.refuse()\n",
+    ),
+    Mutant(
+        "go on under the same epoch after a move",
+        "kcl_py/leases/possession.py",
+        "token=moved.write.token, epoch=epoch))\n",
+        "token=moved.write.token))\n",
+    ),
     # resharding
     Mutant(
         "children before parents",

@@ -10,7 +10,7 @@ def every_record_is_finished(story: Story) -> Iterator[str]:
     """No loss: also not of what was put while everything went wrong. What holders were asked to skip is excused."""
     put = [line["n"] for line in story.of("put")]
     lost = [
-        line["n"] for line in story.of("put") if line["n"] not in story.last_s.keys() | story.skipped[line["shard"]]
+        line["n"] for line in story.of("put") if line["n"] not in story.finishes_s.keys() | story.skipped[line["shard"]]
     ]
     if lost:
         yield f"{len(lost)} of {len(put)} records were never finished, the first of them {lost[:MOST_TOLD]}"
@@ -82,7 +82,7 @@ def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
             if first is not None and story.place[first.records[0]] != move.before:
                 yield f"{first} begins at {story.place[first.records[0]]} of the shard, asked for was {move.before}"
         after = story.truth[shard][moves[-1].before :]
-        left = [record for record in after if story.last_s.get(record, -NEVER) < moves[-1].at_s]
+        left = [record for record in after if story.finishes_s.get(record, [-NEVER])[-1] < moves[-1].at_s]
         if left and shard not in story.deleted:
             yield f"{shard}: {len(left)} records were not read after {moves[-1]}, the first of them {left[:MOST_TOLD]}"
 

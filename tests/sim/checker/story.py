@@ -81,8 +81,8 @@ class Story:
     """Of each record."""
     done_s: dict[int, float] = field(default_factory=dict)
     """When each record was first finished, or skipped because the holder was asked to."""
-    last_s: dict[int, float] = field(default_factory=dict)
-    """When each record was last finished."""
+    finishes_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Each time that each record was finished, in order."""
     skipped: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """Records of each shard that nobody was to read any more in the end."""
     moves: dict[str, list[Move]] = field(default_factory=lambda: defaultdict(list))
@@ -129,6 +129,11 @@ class Story:
         """Return when the first 0, 1, 2, ... records of a shard had all been finished once."""
         records = self.truth.get(shard, ())
         return list(accumulate((self.done_s.get(record, NEVER) for record in records), max, initial=0.0))
+
+    def is_finished_within(self, shard: str, places: range, since_s: float, at_s: float) -> bool:
+        """Return whether all these records of a shard have been finished between two instants."""
+        records = (self.truth[shard][place] for place in places)
+        return all(any(since_s <= done_s <= at_s for done_s in self.finishes_s.get(one, ())) for one in records)
 
     def covered(self, shard: str, checkpoint: str) -> int:
         """Return how many records of a shard a checkpoint covers."""
@@ -205,7 +210,7 @@ def _read_batches(story: Story) -> None:
 def _finish(story: Story, records: list[int], now_s: float) -> None:
     for record in records:
         story.done_s.setdefault(record, now_s)
-        story.last_s[record] = now_s
+        story.finishes_s[record].append(now_s)
 
 
 def _read_takes(story: Story) -> None:
@@ -235,6 +240,6 @@ def is_move(before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 def _skip(story: Story, move: Move) -> None:
     passed = story.truth.get(move.shard, [])[: move.before]
-    story.skipped[move.shard] = {record for record in passed if record not in story.last_s}
+    story.skipped[move.shard] = {record for record in passed if record not in story.finishes_s}
     for record in passed:
         story.done_s[record] = min(move.at_s, story.done_s.get(record, NEVER))

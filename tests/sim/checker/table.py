@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tests.sim.checker.story import END, NEVER, Story, is_move
+from tests.sim.checker.story import END, NEVER, Move, Story, is_move
 
 LONG_REST_S = 3.5
 """Beside two failover times, in which the shares of the dead expire: a few ticks and the handoffs."""
@@ -16,25 +16,31 @@ SLACK_S = 0.5
 def checkpoints_are_true(story: Story) -> Iterator[str]:
     """A checkpoint never goes back, and never passes a record that was not finished when it was stored.
 
-    Unless a holder was asked for that, and then in the write that answers.
+    Unless a holder was asked for that, and then in the write that answers; from then on what is finished anew counts.
     """
     finished_s = {shard: story.finished_s(shard) for shard in story.truth}
     stored: dict[str, int] = {}
+    moves: dict[str, Move] = {}
     ever: dict[str, int] = defaultdict(int)
     rows: dict[str, dict[str, Any]] = {}
     for line in story.lines:
         if line["e"] == "deleted":
             stored.pop(line["shard"], None)
+            moves.pop(line["shard"], None)
         elif line["e"] == "row":
             shard, text = line["shard"], line["checkpoint"]
             covered, before = story.covered(shard, text), rows.get(shard)
             rows[shard] = line
             if before is not None and is_move(before, line):
                 stored[shard], ever[shard] = covered, max(covered, ever[shard])
+                moves[shard] = next(move for move in story.moves[shard] if move.at_s == line["t"])
                 continue
             if covered < stored.get(shard, 0):
                 yield f"{shard}: {line['w']} moved the checkpoint back to {covered} at {line['t']:.3f}"
-            if covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]:
+            since = moves.get(shard)
+            anew = range(max(stored.get(shard, 0), since.before), covered) if since is not None else range(0)
+            is_early = since is not None and not story.is_finished_within(shard, anew, since.at_s, line["t"])
+            if is_early or (covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]):
                 yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f} beyond an unfinished record"
             stored[shard] = max(covered, stored.get(shard, 0))
             ever[shard] = max(covered, ever[shard])
