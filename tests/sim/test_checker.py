@@ -172,13 +172,13 @@ def test_who_is_asked_to_go_back_reads_again_and_stores_it_anew() -> None:
     """Under another epoch; what was finished before counts no more."""
     assert list(judged([*MOVED, *AGAIN, row(7.0, "100", token="2")])) == []
     assert set(judged([*MOVED, row(4.5, "100", token="2"), *AGAIN])) == {"checkpoints_are_true"}
-    begins_late = [put(1), *MOVED, batch(5.0, 1, processor=1, epoch=2), *done(6.0, processor=1)]
+    begins_late = [*MOVED, put(1), batch(5.0, 1, processor=1, epoch=2), *done(6.0, processor=1)]
     assert set(judged(begins_late)) == {"what_is_asked_for_is_read"}
 
 
 def test_who_is_asked_to_go_forward_need_not_read_what_is_before() -> None:
     """But all that comes after it."""
-    ahead = [put(1), put(2), *READ, ASKED[0] | {"before": 2}, ASKED[1], row(4.0, "101", token="2")]
+    ahead = [*READ, put(1), put(2), ASKED[0] | {"before": 2}, ASKED[1], row(4.0, "101", token="2")]
     rest = [batch(5.0, 2, processor=1, epoch=2), *done(6.0, processor=1)]
     assert list(judged([*ahead, *rest])) == []
     assert "every_record_is_finished" in set(judged(ahead))
