@@ -10,6 +10,8 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,33 @@ def test_set_asks_the_worker_that_holds_the_shard_while_it_runs(fleet: Fleet) ->
     assert sum(each.shard == other for each in fleet.deliveries()) == len(fleet.put_to[other])
     row = fleet.rows()[shard]
     assert row["native"]["M"]["token"] != before["native"]["M"]["token"]
+
+
+def test_nothing_is_asked_of_a_holder_that_hears_nothing(fleet: Fleet) -> None:
+    """One that is no kcl_py worker, and renews the row all the same."""
+    fleet.create(1)
+    fleet.put(10)
+    stopped(fleet, 10)
+    [shard] = fleet.shards()
+    at: dict[str, Any] = {"TableName": fleet.app, "Key": {"leaseKey": {"S": shard}}}
+    is_over = Event()
+
+    def renew() -> None:
+        while not is_over.wait(0.5):
+            update = "SET leaseOwner = :o ADD leaseCounter :n"
+            values = {":o": {"S": "java-1"}, ":n": {"N": "1"}}
+            fleet.dynamodb.update_item(**at, UpdateExpression=update, ExpressionAttributeValues=values)
+
+    holder = Thread(target=renew)
+    holder.start()
+    failed = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", "trim_horizon", "--yes")
+    is_over.set()
+    holder.join()
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == (
+        f"error: cannot ask java-1 about '{shard}': expected a kcl_py worker to hold it, found another; stop it\n"
+    )
+    assert "request" not in fleet.rows()[shard]["native"]["M"]
 
 
 def test_release_asks_a_worker_at_work_for_the_shards_that_are_named(fleet: Fleet) -> None:

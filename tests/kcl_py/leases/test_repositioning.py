@@ -6,8 +6,18 @@ import pytest
 
 from kcl_py.leases.lineage import discover
 from kcl_py.leases.memory import MemoryLeaseStore
-from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving, place_of
-from kcl_py.leases.row import SHARD_END, LeaseRow, Native, WorkerRow
+from kcl_py.leases.repositioning import (
+    Change,
+    ask_to_begin_at,
+    ask_to_let_go,
+    begin_anew,
+    begin_at,
+    let_go,
+    moving,
+    place_of,
+)
+from kcl_py.leases.requests import RELEASE, SEEK, Place
+from kcl_py.leases.row import SHARD_END, LeaseRow, Native, Request, WorkerRow
 from kcl_py.leases.start import start_position
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Listing, Position, PositionKind, ShardInfo
@@ -127,6 +137,19 @@ def test_anew_makes_the_rows_that_are_missing() -> None:
 def test_letting_go_names_who_held_the_row() -> None:
     """Both, in a handoff."""
     assert let_go(LeaseRow("s", owner="b", checkpoint_owner="a")).what == "held by a and b -> free"
+
+
+def test_what_is_asked_says_of_whom_and_leaves_the_row_to_him() -> None:
+    """Of the holder, also while another waits for the shard; nothing but the request is written."""
+    row = LeaseRow("s", owner="b", checkpoint_owner="a", checkpoint="900", native=Native(token="t"))
+    to_seek, to_let_go = ask_to_begin_at(row, Place("700"), "r1"), ask_to_let_go(row, "r2")
+    assert to_seek.what == "after 900 -> after 700, by its holder a"
+    assert to_let_go.what == "held by a -> free, by its holder a"
+    for change, request in ((to_seek, Request("r1", SEEK, "700")), (to_let_go, Request("r2", RELEASE))):
+        assert change.request == request
+        assert change.write is not None
+        assert change.write.set.keys() == {("native", "request")}
+        assert not change.write.remove
 
 
 def test_workers_are_known_by_what_moves() -> None:

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from kcl_py.leases import by_hand, rules
+from actors import SystemClock
+from kcl_py.leases import by_hand
+from kcl_py.leases.attributes import encode_item
+from kcl_py.leases.items import item_from_row
 from kcl_py.leases.requests import RELEASE, SEEK
 from kcl_py.leases.row import LeaseRow, Native, Request
 from kcl_py.leases.view import How
+from kcl_py.local.dynamo.behaviour import Behaviour
+from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.messages import (
     Acquired,
@@ -281,15 +286,16 @@ async def test_handoff_that_is_called_off_leaves_the_request_to_be_answered() ->
 
 def test_row_with_the_longest_request_stays_below_one_kilobyte() -> None:
     """A heartbeat of it costs one write unit."""
-    from kcl_py.leases.attributes import encode_item
-    from kcl_py.leases.items import item_from_row
-
     owner = f"{'w' * 60}/0123abcd"
     row = LeaseRow(
         SHARD, 10**9, owner, owner, "4" * 56, 10**6, 10**6, (SHARD, SHARD), (), (2**127, 2**128 - 1), None,
         Native("f" * 32, owner, 1 << 41, "orders:1700000000", 1 << 41, "4" * 56, 10**6, 1 << 41, None, None, BACK),
     )  # fmt: skip
     longest = asking(Request("0123abcd", SEEK, "4" * 56), row)
-    size_bytes = len(str(encode_item(item_from_row(longest))))
-    assert size_bytes < 1024 + 24 * 20, "what the encoding adds to names and values"
-    assert rules.decide(rules.heartbeat(longest, owner=owner, token="f" * 32), longest) == "again"
+    tables = DynamoDB(Behaviour(SystemClock()))
+    tables.call("CreateTable", {"TableName": "t", "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [{"AttributeName": "leaseKey", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "leaseKey", "AttributeType": "S"}]})  # fmt: skip
+    item = encode_item(item_from_row(longest))
+    reply = tables.call("PutItem", {"TableName": "t", "Item": item, "ReturnConsumedCapacity": "TOTAL"})
+    assert reply["ConsumedCapacity"]["CapacityUnits"] == 1.0
