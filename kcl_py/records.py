@@ -77,6 +77,7 @@ class RecordBatch:
     stream: str
     shard_id: str
     records: list[Record]
+    """A list of the processor's own: what it does to it changes nothing about what comes again."""
     millis_behind_latest: int
     """How far the reading was behind the tip of the shard when these were fetched."""
     redelivery: Redelivery | None = None

@@ -34,11 +34,6 @@ class Ledger:
         """The last record handed over."""
         self.finished_records = 0
 
-    @property
-    def unfinished(self) -> int:
-        """Records handed over of which the prefix does not yet cover all."""
-        return sum(entry.records for entry in self._open)
-
     def open(self, first: SequenceNumber, last: SequenceNumber, records: int) -> Range:
         """Note that records are handed over; they must come after all others."""
         if self.delivered is not None and first <= self.delivered:

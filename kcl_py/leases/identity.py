@@ -34,6 +34,20 @@ def mismatch(row: LeaseRow, stream: StreamInfo, table: str) -> StreamIdentityErr
     )
 
 
+def check_same(stream: StreamInfo, found: StreamInfo) -> None:
+    """Make sure that a running worker's stream is the one that it began with.
+
+    Raises:
+        StreamIdentityError: it has been deleted and created anew since then.
+    """
+    if found.identity != stream.identity:
+        raise StreamIdentityError(
+            f"cannot go on with stream {stream.name!r}: expected {stream.identity!r}, found {found.identity!r}: it was "
+            "deleted and created anew while this worker ran; set leases.on_recreated to reset and start again, "
+            "or use another app"
+        )
+
+
 async def settle(
     store: LeaseStore, stream: StreamInfo, *, table: str, on_recreated: Literal["fail", "reset"], log: Any
 ) -> None:

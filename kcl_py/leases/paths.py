@@ -9,6 +9,7 @@ HOLDER: Path = ("checkpointOwner",)
 SWITCHES: Path = ("ownerSwitchesSinceCheckpoint",)
 CHECKPOINT: Path = ("checkpoint",)
 SUB: Path = ("checkpointSubSequenceNumber",)
+THROUGHPUT: Path = ("throughputKBps",)
 CHILDREN: Path = ("childShardIds",)
 NATIVE: Path = ("native",)
 PENDING: tuple[Path, ...] = (

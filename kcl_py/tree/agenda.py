@@ -8,6 +8,7 @@ from kcl_py.leases.requests import SEEK, Place
 from kcl_py.leases.row import Halt, LeaseRow, Request
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
+from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
 from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
@@ -20,6 +21,7 @@ class Agenda:
     owner: str
     stream: str
     checkpoints: Checkpoints
+    throughput: Throughput
     fresh: Callable[[], str]
     """Draws a token."""
     fault: str | None = None
@@ -174,6 +176,7 @@ class Agenda:
             position=position,
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
+            throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
         )

@@ -11,12 +11,13 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.leases.assignment import Fleet, plan
-from kcl_py.leases.identity import mismatch, strangers
+from kcl_py.leases.assignment import Fleet, agreed, plan
+from kcl_py.leases.identity import check_same, mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
 from kcl_py.sources.source import PositionKind
+from kcl_py.tree.decisions import Decisions
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
     Acquired,
@@ -38,7 +39,7 @@ from kcl_py.tree.messages import (
     StopWorker,
 )
 from kcl_py.tree.presence import Presence
-from kcl_py.tree.reads import Alarm, Announced, Created, Forgotten, LetGo, Reads, RequestFailed, RereadDue
+from kcl_py.tree.reads import Alarm, Announced, Created, Described, Forgotten, LetGo, Reads, RequestFailed, RereadDue
 from kcl_py.tree.worker import Worker
 
 AUDIT_S = 60.0
@@ -75,6 +76,7 @@ class Coordinator(Actor):
         self._known_to_listing: frozenset[str] = frozenset()
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
+        self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
         self._is_ready = False
         self._scan_due_at = self._list_due_at = self._listed_at = float("-inf")
         self._stop: StopWorker | None = None
@@ -82,6 +84,7 @@ class Coordinator(Actor):
         self.state = "starting"
 
     async def on_start(self) -> None:
+        check_same(self._worker.stream, self._presence.stream)
         self._shards.tell(Adopt(self.ref))
         self.run_task(self._keep_pulse)
         self._keep_beating()
@@ -113,6 +116,9 @@ class Coordinator(Actor):
                 self._note_created(rows)
             case Announced():
                 self._note_announced()
+            case Described(stream):
+                self._presence.stream = stream
+                check_same(self._worker.stream, stream)
             case Forgotten():
                 pass
             case RequestFailed(what, error):
@@ -280,10 +286,12 @@ class Coordinator(Actor):
             if offer.how in (How.OWN, How.AWAIT) and key not in self._held and self._setbacks.allows(key, now):
                 self._open(view.rows[key], offer.how)
         chosen = plan(self._fleet(now))
+        self._decisions.note(chosen, now)
+        self._presence.held_off = chosen.held_off
         for key in chosen.takes:
             self._open(view.rows[key], view.offers[key].how)
         for key in chosen.pulls:
-            self._open(view.rows[key], How.HANDOFF)
+            self._open(view.rows[key], How.HANDOFF, why="leaver" if view.leaves(view.rows[key].owner) else "balance")
         if not self._is_ready and not self._reads.is_asking("create"):
             self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
@@ -295,9 +303,10 @@ class Coordinator(Actor):
         missing = self._unread | unjudged(view.rows, self._known_to_listing)
         for key, parents in view.note_blocked(missing):
             self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
+        me, others = self._presence.row(self._held.values()), view.others()
         return Fleet(
-            me=self._presence.row(self._held.values()),
-            others=view.others(),
+            me=me,
+            others=others,
             rows=view.rows,
             blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
@@ -307,11 +316,12 @@ class Coordinator(Actor):
             overdue_workers=view.overdue_workers(a_tick_ago),
             is_initialised=self._presence.is_initialized,
             may_pull=self._presence.seconds(now) >= self._leases.failover_s,
+            strategy=agreed(me, others),
         )
 
-    def _open(self, row: LeaseRow, how: How, fault: str | None = None) -> None:
+    def _open(self, row: LeaseRow, how: How, *, why: str = "", fault: str | None = None) -> None:
         self._held[row.key] = Holding(self.clock.monotonic())
-        self._shards.tell(OpenShard(row, how, self.ref, self._view.seen_at(row), fault))
+        self._shards.tell(OpenShard(row, how, self.ref, self._view.seen_at(row), fault, why))
 
     def _note_running(self, key: str, shard: Ref, lease: Ref) -> None:
         holding = self._held.setdefault(key, Holding(self.clock.monotonic(), Phase.HELD))  # one that is adopted
@@ -365,6 +375,7 @@ class Coordinator(Actor):
         cause = brief(root_cause(error))
         has_had_enough = self._setbacks.failed(key, ran_s=ran_s, now=now)
         self._worker.log.error("kcl_py.shard.failed", shard_id=key, error=cause, is_given_up=has_had_enough)
+        self._ask("describe", self._reads.stream)
         row = self._view.rows.get(key) if self._view.rows is not None else None
         if has_had_enough and row is not None and row.holder == self._worker.owner and self._stop is None:
             self._setbacks.pause(key, now + FAULT_PAUSE_S)

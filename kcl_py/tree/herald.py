@@ -14,8 +14,10 @@ class Herald:
     def __init__(self, worker: Worker, key: str, coordinator: Ref) -> None:
         self._key, self._coordinator = key, coordinator
         self._log = worker.log.bind(shard_id=key)
+        self._asked_by: str | None = None
 
-    def awaits(self, row: LeaseRow) -> None:
+    def awaits(self, row: LeaseRow, *, why: str) -> None:
+        self._log.info("kcl_py.lease.asked_for", holder=row.holder, why=why)
         self._coordinator.tell(Awaiting(row))
 
     def took(self, row: LeaseRow, epoch: int, *, why: str, previous: str | None) -> None:
@@ -33,7 +35,14 @@ class Herald:
         self._log.warning("kcl_py.lease.request_failed", error=str(error))
 
     def is_asked_for(self, by: str | None) -> None:
+        self._asked_by = by
         self._log.info("kcl_py.lease.handoff_requested", by=by)
+
+    def kept(self, why: str) -> None:
+        """Nobody asks for the shard any more, if anybody did."""
+        if self._asked_by is not None:
+            self._log.info("kcl_py.lease.kept", asked_by=self._asked_by, why=why)
+            self._asked_by = None
 
     def moved(self, request: Request | None, epoch: int) -> None:
         """The reading goes on elsewhere, in an ownership of its own."""

@@ -8,18 +8,18 @@ abandons the Pipeline. See docs/leases.md. Mirrors: ``KinesisClient.Stream.Shard
 from functools import partial
 
 from actors import Actor, Ref
-from kcl_py.leases import rules
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.possession import Possession
-from kcl_py.leases.receiving import Receiving, Step
+from kcl_py.leases.receiving import Step
 from kcl_py.leases.requests import asks_to_let_go
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.store import Write
-from kcl_py.leases.view import How
+from kcl_py.leases.throughput import Throughput
 from kcl_py.leases.writer import Settled
 from kcl_py.tree.agenda import Agenda
 from kcl_py.tree.alarms import JITTER, POLL_S, Alarm, Alarms
 from kcl_py.tree.checkpoints import Checkpoints
+from kcl_py.tree.claim import Claim
 from kcl_py.tree.herald import Herald
 from kcl_py.tree.lease_requests import ChildrenMade, Failed, Polled, make_children, poll
 from kcl_py.tree.messages import (
@@ -58,29 +58,25 @@ class Lease(Actor):
         row = opening.row
         self._worker, self._options, self._me = worker, worker.config.leases, worker.owner
         self._pipeline, self._herald = pipeline, Herald(worker, row.key, opening.coordinator)
-        self._key, self._previous, self._how = row.key, row.holder, opening.how
+        self._key, self._claim = row.key, Claim(worker, opening)
         self._pen = Pen(worker, partial(self.run_task, done=lambda outcome: outcome))
         self._possession = Possession(
             row, worker.pulse, failover_s=self._options.failover_s, margin_s=self._options.margin_s
         )
-        self._receiving = Receiving(self._me, row, seen_at=opening.seen_at, failover_s=self._options.failover_s)
         self._checkpoints = Checkpoints(worker.config.checkpoint)
-        self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, worker.ids.token, opening.fault)
+        self._agenda = Agenda(
+            self._me, worker.stream.identity, self._checkpoints, Throughput(), worker.ids.token, opening.fault
+        )
         self._alarms = Alarms(self.send_after)
         self._is_confirm_wanted = self._has_started = False
         self.state = "taking"
 
     async def on_start(self) -> None:
-        match self._how:
-            case How.AWAIT:
-                self._await()
-            case How.HANDOFF:
-                self.state = "requesting"
-                self._send(rules.start_handoff(self._row, owner=self._me))
-            case How.OWN if self._row.owner != self._me and self._row.holder == self._me:
-                self._pass_on()
-            case _:
-                self._take()
+        step = self._claim.first(self._row)
+        if step is Step.WAIT:
+            self._await()
+        else:
+            self._step(step)
 
     async def on_message(self, message: object) -> None:
         if isinstance(message, Settled | Polled | ChildrenMade | Failed):
@@ -174,11 +170,11 @@ class Lease(Actor):
                 self._begin(settled)
             case "start handoff" if has_succeeded and settled.row is not None:
                 self._possession.row = settled.row
-                self._herald.awaits(settled.row)
+                self._herald.awaits(settled.row, why=self._claim.why)
                 self._await()
             case "cancel handoff by receiver" if not has_succeeded:
                 self._await()
-            case "take" if self._how is How.HANDOFF:
+            case "take" if self._claim.is_pull:
                 self._await()  # another may have asked for it meanwhile
             case _ if self._possession.is_held:
                 self._settle_held(settled)
@@ -186,12 +182,13 @@ class Lease(Actor):
                 self._give_up(settled.row)
 
     def _begin(self, taken: Settled) -> None:
-        epoch = self._possession.begin(taken)
+        self._possession.begin(taken)
         self.state = "held"
         self._checkpoints.begin(self._row.position)
+        self._agenda.throughput.begin(self._row.throughput_kbps, self.clock.monotonic())
         self._arm_beat()
         self._arm_deadline()
-        self._herald.took(self._row, epoch, why=self._how.value, previous=self._previous)
+        self._herald.took(self._row, self._possession.epoch, why=self._claim.how.value, previous=self._claim.previous)
         if self._agenda.fault is not None:
             return
         self._agenda.note_taken(self._row)
@@ -204,14 +201,13 @@ class Lease(Actor):
     def _start(self) -> None:
         """Have the Pipeline begin under the tenure as it now is."""
         self.state, self._has_started = "held", True
-        tenure = self._fence.tenure
-        assert tenure is not None
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, tenure.epoch))
+        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
         asked = self._row.native.request
-        self._herald.moved(asked, self._possession.begin_anew(moved))
+        self._possession.begin_anew(moved)
+        self._herald.moved(asked, self._possession.epoch)
         self._pen.note_success()
         self._agenda.begin_anew(self._row)
         self._arm_deadline()
@@ -233,12 +229,13 @@ class Lease(Actor):
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
         else:
-            if settled.write.operation == "cancel handoff by holder":
-                self._agenda.gone = None  # should it ask again, it is alive
             if settled.write.operation == "refuse":
                 self._herald.refused(self._row.native.request)
             self._pen.note_success()
             self._possession.acknowledge(settled)
+            if settled.write.operation == "cancel handoff by holder":
+                self._herald.kept("it is dead")
+                self._agenda.gone = None  # should it ask again, it is alive
             self._arm_deadline()
             if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
                 self._herald.stored(self._row.position)
@@ -261,20 +258,24 @@ class Lease(Actor):
         if self._possession.is_held:
             self._pen.is_pausing = True
             self._alarms.set(Alarm.BEAT, pause_s)
-        elif (self.state == "awaiting" or self._how is How.HANDOFF) and not self._agenda.is_out_of_time(now):
+        elif (self.state == "awaiting" or self._claim.is_pull) and not self._agenda.is_out_of_time(now):
             self.state = "awaiting"
             self._alarms.set(Alarm.POLL, pause_s)
         else:
             self._give_up(None)
 
-    def _take(self) -> None:
-        self.state = "taking"
-        now_ms, token = int(self.clock.time() * 1000), self._worker.ids.token()
-        self._send(rules.take(self._row, owner=self._me, token=token, now_ms=now_ms, stream=self._agenda.stream))
-
-    def _pass_on(self) -> None:
-        """Asked for the shard before we ever took it, or with no Pipeline of it: transfer at once."""
-        self._send(rules.transfer(self._row, owner=self._me))
+    def _step(self, step: Step) -> None:
+        """Go one step further to the lease."""
+        match step:
+            case Step.ASK:
+                self.state = "requesting"
+            case Step.TAKE | Step.TAKE_EXPIRED:
+                self.state = "taking"
+            case Step.WAIT:
+                self._alarms.set(Alarm.POLL, POLL_S)
+        write = self._claim.write(step, self._row)
+        if write is not None:
+            self._send(write)
 
     def _await(self) -> None:
         self.state = "awaiting"
@@ -285,24 +286,18 @@ class Lease(Actor):
             self._pen.request(lambda: poll(self._worker, self._key))
 
     def _look_at_poll(self, polled: Polled) -> None:
-        row, is_stopping = polled.row, self._agenda.stop is not None
-        self._possession.row = row or self._row
-        match self._receiving.step(row, begun_at=polled.begun_at, ended_at=polled.ended_at, is_stopping=is_stopping):
-            case Step.PASS_ON:
-                self._pass_on()
-            case Step.LEAVE:
-                self._give_up(row)
-            case Step.WITHDRAW:
-                self._send(rules.cancel_handoff_by_receiver(self._row, owner=self._me))
-            case Step.WAIT:
-                self._alarms.set(Alarm.POLL, POLL_S)
-            case step:
-                self._how = How.HANDOFF if step is Step.TAKE else How.EXPIRED
-                self._take()
+        self._possession.row = polled.row or self._row
+        step = self._claim.look(polled, is_stopping=self._agenda.stop is not None)
+        if step is Step.LEAVE:
+            self._give_up(polled.row)
+        else:
+            self._step(step)
 
     def _look(self) -> None:
         """See in the row as it now is whether anything was asked for, or called off."""
         self._agenda.note_row(self._row, self.clock.monotonic())
+        if not self._row.in_handoff:
+            self._herald.kept("it has taken that back")
         if self._agenda.is_draining:
             return
         if self._row.in_handoff:

@@ -206,7 +206,8 @@ class Pipeline(Supervisor):
             since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
             self._log.info("kcl_py.shard.first_record", since_start_s=since_start_s)
         lag_ms = self._batch.cut.lag.lag_ms
-        batch = RecordBatch(self._worker.stream.name, self._shard_id, records, lag_ms, self._hook.redelivery)
+        name, redelivery = self._worker.stream.name, self._hook.redelivery
+        batch = RecordBatch(name, self._shard_id, list(records), lag_ms, redelivery)  # the list is theirs to change
         await self._processor.process_records(batch, self._checkpointer)
 
     def _finish(self) -> None:
@@ -221,8 +222,10 @@ class Pipeline(Supervisor):
         self._hand_over()
 
     def _tell_progress(self) -> None:
-        ledger = self._ledger
-        self._lease.tell(Progress(ledger.prefix, ledger.delivered, self._intake.lag(), ledger.finished_records))
+        ledger, intake = self._ledger, self._intake
+        self._lease.tell(
+            Progress(ledger.prefix, ledger.delivered, intake.lag(), ledger.finished_records, intake.finished_bytes)
+        )
 
     async def _end(self) -> None:
         assert self._processor is not None
@@ -338,7 +341,7 @@ class Pipeline(Supervisor):
     def _say_farewell(self) -> None:
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
         is_calling = self._running is not None and self._hook is not None and self._hook.has_begun
-        self._unfinished = self._ledger.unfinished if is_calling else 0
+        self._unfinished = len(self._batch.left(self._ledger)) if is_calling and self._batch is not None else 0
         self._end_tasks()
         self._is_draining = True
         self.state = "draining"

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError
 from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.sources.source import Position
+from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
 from kcl_py.tree.worker import Worker
 
@@ -40,6 +40,13 @@ class Announced:
 @dataclass(frozen=True, slots=True)
 class Forgotten:
     """The row of a dead worker was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The stream as it is now."""
+
+    stream: StreamInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,7 @@ class Reads:
         try:
             return await work()
         except MissingError as error:
-            if what == "list":
+            if what in ("list", "describe"):
                 return RequestFailed(what, error)
             leases = self._worker.config.leases
             is_of_workers = what in ("members", "announce") or what.startswith("forget ")
@@ -120,6 +127,9 @@ class Reads:
 
     async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
         return Listed(await self._worker.source.list_shards(at), known)
+
+    async def stream(self) -> Described:
+        return Described(await self._worker.source.describe())
 
     async def announce(self, row: WorkerRow) -> Announced:
         await self._store.put_worker(row)

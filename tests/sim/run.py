@@ -106,7 +106,8 @@ class _Life:
         loop = simloop.sim_loop()
         loop.set_exception_handler(self._on_error)
         self.history = History(loop.time)
-        self.history.note("life", seed=self._plan.seed, failover_s=self._plan.failover_s)
+        strategy = self._plan.options["leases"].get("strategy", "count")
+        self.history.note("life", seed=self._plan.seed, failover_s=self._plan.failover_s, strategy=strategy)
         self._world = World(self._plan, self.history)
         try:
             await self._world.live()

@@ -35,7 +35,7 @@ def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str |
 
 
 START = [
-    line(0.0, "life", seed=0, failover_s=3.0),
+    line(0.0, "life", seed=0, failover_s=3.0, strategy="count"),
     line(0.0, "up", w="a", owner="A", stores_within_s=1.0, ahead_records=1),
     line(0.0, "up", w="b", owner="B", stores_within_s=None, ahead_records=1),
 ]

@@ -1,11 +1,13 @@
 """The documentation of the options is the table of options."""
 
+import ast
 from pathlib import Path
 
 from kcl_py.config import Config
 from kcl_py.options import options
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "configuration.md"
+ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / "docs" / "configuration.md"
 
 
 def test_documented_options_are_those_of_the_model() -> None:
@@ -16,6 +18,15 @@ def test_documented_options_are_those_of_the_model() -> None:
         for option in options().values()
         if not option.is_section
     ]
+
+
+def test_every_option_is_read_by_the_code_that_it_is_for() -> None:
+    """B-16: none is accepted, documented and then ignored."""
+    model = {ROOT / "kcl_py" / name for name in ("config.py", "options.py", "settings.py")}
+    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "kcl_py").rglob("*.py") if path not in model]
+    read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    chosen = [path for path, option in options().items() if len(option.choices) != 1]
+    assert [path for path in chosen if path.rpartition(".")[2] not in read] == []
 
 
 def test_documented_example_is_a_configuration(tmp_path: Path) -> None:

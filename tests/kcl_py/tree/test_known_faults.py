@@ -233,6 +233,26 @@ async def test_two_streams_under_one_app_are_told_apart_before_a_position_is_mix
 
 
 @simulated
+async def test_worker_starts_and_reads_while_its_stream_is_being_resharded() -> None:
+    """B-19: UPDATING is as good as ACTIVE."""
+    fleet = Fleet(shards=2)
+
+    def status() -> object:
+        described = fleet.model.call("DescribeStreamSummary", {"StreamName": STREAM})
+        return described["StreamDescriptionSummary"]["StreamStatus"]
+
+    fleet.put(20)
+    fleet.split(fleet.shards()[0])
+    worker = fleet.start("A")
+    await fleet.until(lambda: worker.wire.of("list"), each_s=0.0005)
+    assert status() == "UPDATING"
+    fleet.put(20)
+    await fleet.delivered(within_s=5)
+    await fleet.stopped()
+    fleet.check()
+
+
+@simulated
 async def test_sequence_numbers_are_compared_as_numbers() -> None:
     """B-20: 9 is before 10, in what is dropped, in what is finished and in what is read next."""
     async with a_pipeline(some_records(2, first=8), some_records(3, first=9), some_records(2, first=99)) as played:

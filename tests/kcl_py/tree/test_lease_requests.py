@@ -289,13 +289,16 @@ def test_row_with_the_longest_request_stays_below_one_kilobyte() -> None:
     owner = f"{'w' * 60}/0123abcd"
     row = LeaseRow(
         SHARD, 10**9, owner, owner, "4" * 56, 10**6, 10**6, (SHARD, SHARD), (), (2**127, 2**128 - 1), None,
-        Native("f" * 32, owner, 1 << 41, "orders:1700000000", 1 << 41, "4" * 56, 10**6, 1 << 41, None, None, BACK),
+        Native(
+            token="f" * 32, owner=owner, taken_ms=1 << 41, stream="orders:1700000000", start_ms=1 << 41,
+            delivered="4" * 56, lag_ms=10**6, lag_at_ms=1 << 41,
+        ),
     )  # fmt: skip
     longest = asking(Request("0123abcd", SEEK, "4" * 56), row)
     tables = DynamoDB(Behaviour(SystemClock()))
-    tables.call("CreateTable", {"TableName": "t", "BillingMode": "PAY_PER_REQUEST",
+    tables.call("CreateTable", {"TableName": "rows", "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": [{"AttributeName": "leaseKey", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "leaseKey", "AttributeType": "S"}]})  # fmt: skip
     item = encode_item(item_from_row(longest))
-    reply = tables.call("PutItem", {"TableName": "t", "Item": item, "ReturnConsumedCapacity": "TOTAL"})
+    reply = tables.call("PutItem", {"TableName": "rows", "Item": item, "ReturnConsumedCapacity": "TOTAL"})
     assert reply["ConsumedCapacity"]["CapacityUnits"] == 1.0

@@ -103,6 +103,12 @@ class Story:
         found: float = self.lines[0]["failover_s"]
         return found
 
+    @property
+    def strategy(self) -> str:
+        """What the workers share evenly."""
+        found: str = self.lines[0]["strategy"]
+        return found
+
     @cached_property
     def calm_s(self) -> float:
         """From when on nothing goes wrong any more."""

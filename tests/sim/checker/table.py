@@ -167,7 +167,10 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
 
 
 def shares_are_even(story: Story) -> Iterator[str]:
-    """In a long rest of all who are there: each shard has a holder, nobody has two more than another, nothing moves."""
+    """In a long rest of all who are there: each shard has a holder, nobody has two more than another, nothing moves.
+
+    Who shares by throughput may have more shards than another, since rates go down slowly.
+    """
     drained_s, rest_s = (next((line["t"] for line in story.of(event)), NEVER) for event in ("drained", "rest"))
     resting = {line["w"] for line in story.of("rest")}
     quiet_s = max((line["t"] for line in story.of("up") if line["w"] in resting), default=NEVER)
@@ -182,7 +185,7 @@ def shares_are_even(story: Story) -> Iterator[str]:
         if row["owner"] not in loads:
             yield f"{shard} is nobody's at {rest_s:.3f}"
         loads[row["owner"]] += 1
-    if max(loads.values()) - min(loads.values()) > 1:
+    if story.strategy == "count" and max(loads.values()) - min(loads.values()) > 1:
         yield f"shares are uneven at {rest_s:.3f}: {dict(loads)}"
     moves = Counter(shard for (_, shard, _), took_s in story.took_s.items() if drained_s < took_s < rest_s)
     for shard, times in moves.items():
