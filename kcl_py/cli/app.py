@@ -116,7 +116,7 @@ def local(
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)
 
 
-leases = typer.Typer(help="Show lease rows, and change them while no worker runs.", no_args_is_help=True)
+leases = typer.Typer(help="Show lease rows, change them, and ask workers to.", no_args_is_help=True)
 app.add_typer(leases, name="leases")
 
 Shards = Annotated[list[str] | None, typer.Option("--shard", metavar="ID", help="Only this shard; may be repeated.")]
@@ -165,7 +165,15 @@ def set_(
 
 @leases.command()
 def release(file: File, shard: Shards = None, yes: Sure = False) -> int:
-    """Free the rows of workers that are no more, so that nobody waits until they expire."""
+    """Free the rows of workers that are no more, and ask those at work to let go of the shards that are named."""
     from kcl_py.cli.leases import release_command
 
     return release_command(file, shard or [], is_sure=yes)
+
+
+@leases.command()
+def withdraw(file: File, shard: Shards = None, yes: Sure = False) -> int:
+    """Take back what set or release has asked of workers, where it has not been done yet."""
+    from kcl_py.cli.leases import withdraw_command
+
+    return withdraw_command(file, shard or [], is_sure=yes)

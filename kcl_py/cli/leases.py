@@ -1,11 +1,15 @@
-"""``kcl leases``: what an operator does to lease rows. Shows what it will do, and does it only while no worker runs."""
+"""``kcl leases``: what an operator does to lease rows, and asks of the workers that hold them.
+
+Shows what it will do. A row of a worker at work is never written here, but for a request to that worker.
+"""
 
 import json
+import secrets
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +18,7 @@ import structlog
 import typer
 
 from actors.clock import SystemClock
+from kcl_py.cli.asking import HOW_ON, Asked, wait_for_answers
 from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.loading import load_config
 from kcl_py.cli.output import say
@@ -30,7 +35,19 @@ from kcl_py.errors import (
     ThrottledError,
 )
 from kcl_py.leases.identity import mismatch, strangers
-from kcl_py.leases.repositioning import Change, begin_anew, begin_at, described, let_go, moving
+from kcl_py.leases.repositioning import (
+    Change,
+    ask_to_begin_at,
+    ask_to_let_go,
+    begin_anew,
+    begin_at,
+    described,
+    let_go,
+    moving,
+    place_of,
+    withdraw,
+)
+from kcl_py.leases.requests import in_words
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.printable import instant, printable
 from kcl_py.records import SequenceNumber, is_number
@@ -58,6 +75,8 @@ class Seen:
     malformed: tuple[str, ...]
     """One sentence for each item of the lease table that is no lease."""
     workers: tuple[WorkerRow, ...] = ()
+    working: tuple[str, ...] = ()
+    """Who was seen at work, if it was watched for that."""
 
 
 def show_command(file: Path, *, as_json: bool) -> int:
@@ -102,20 +121,57 @@ def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
         now_ms = await _now_ms(clients, place)
         if isinstance(place, SequenceNumber):
             await _find(clients, shard, place)
-        return [begin_at(row, place, now_ms=now_ms)]
+        to = place_of(row, place, now_ms=now_ms)
+        return [ask_to_begin_at(row, to, _key()) if _is_to_be_asked(row, seen) else begin_at(row, to)]
 
-    return anyio.run(_change, config, plan, is_sure)
+    return anyio.run(_change, config, plan, is_sure, _who_works)
 
 
 def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
-    """Take the names of workers that are no more out of these rows, or of all."""
+    """Take the names of workers that are no more out of these rows, or of all; who works is asked about these rows."""
+    config = load_config(file)
+
+    async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
+        chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)]
+        rows = chosen or [row for row in seen.rows.values() if row.holder not in seen.working]
+        return [
+            ask_to_let_go(row, _key()) if _is_to_be_asked(row, seen) else let_go(row)
+            for row in rows
+            if row.holder is not None
+        ]
+
+    return anyio.run(_change, config, plan, is_sure, _who_works)
+
+
+def withdraw_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
+    """Take back what is asked of the holders of these shards, or of all."""
     config = load_config(file)
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
         chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)] or list(seen.rows.values())
-        return [let_go(row) for row in chosen if row.holder is not None]
+        return [withdraw(row, row.native.request) for row in chosen if row.native.request is not None]
 
-    return anyio.run(_change, config, plan, is_sure)
+    return anyio.run(_change, config, plan, is_sure, _look)
+
+
+def _key() -> str:
+    return secrets.token_hex(4)
+
+
+def _is_to_be_asked(row: LeaseRow, seen: Seen) -> bool:
+    """Whether a row is its holder's to write; raises ``KclError`` if that one cannot be asked now."""
+    if row.holder is None or row.holder not in seen.working:
+        return False
+    if row.native.token is None or not row.native_is_current:
+        raise KclError(
+            f"cannot ask {row.holder} about {row.key!r}: expected a kcl_py worker to hold it, found another; stop it"
+        )
+    if (request := row.native.request) is not None:
+        raise KclError(
+            f"cannot ask {row.holder} about {row.key!r}: expected that nothing is asked of it, found a request to "
+            f"{in_words(request)} ({request.id}); wait until it is answered; {HOW_ON}"
+        )
+    return True
 
 
 def _place(text: str) -> Position | SequenceNumber:
@@ -190,10 +246,14 @@ async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
 
 
 async def _change(
-    config: "Config", plan: "Callable[[Clients, Seen], Awaitable[Sequence[Change]]]", is_sure: bool
+    config: "Config",
+    plan: "Callable[[Clients, Seen], Awaitable[Sequence[Change]]]",
+    is_sure: bool,
+    see: "Callable[[Clients, Config], Awaitable[Seen]] | None" = None,
 ) -> int:
+    """Make a plan and carry it out; without ``see`` only while nobody works."""
     async with connect_to_look(config) as clients:
-        seen = await _until_nobody_works(clients, config)
+        seen = await (see or _that_nobody_works)(clients, config)
         _warn(seen)
         changes = await plan(clients, seen)
         if not changes:
@@ -203,32 +263,41 @@ async def _change(
             say(f"{printable(change.key)}: {printable(change.what)}\n")
         if not is_sure and not _confirmed(len(changes)):
             return WORKER_FAILED
-        _check_that_nobody_works(seen, await _look(clients, config), config)  # an answer can take an hour
-        return await carry_out(clients.leases, changes, patience_s=config.aws.start_timeout_s)
+        if see is None:
+            _check_that_nobody_works(_compared(seen, await _look(clients, config)), config)  # an answer can take hours
+        asked = await carry_out(clients.leases, changes, patience_s=config.aws.start_timeout_s)
+        patience_s = config.leases.failover_s + config.leases.handoff_timeout_s
+        with _progress(f"waiting for up to {patience_s:g} s until {len(asked)} shards are answered for"):
+            return await wait_for_answers(clients.leases, asked, patience_s=patience_s)
 
 
-async def _until_nobody_works(clients: "Clients", config: "Config") -> Seen:
-    """Watch for long enough that a worker at work would show; return what there is then.
-
-    Raises:
-        KclError: one did.
-    """
+async def _who_works(clients: "Clients", config: "Config") -> Seen:
+    """Watch for long enough that a worker at work would show; return what there is then."""
     before = await _look(clients, config)
     if not before.workers and all(row.holder is None for row in before.rows.values()):
         return before
     watch_s = config.leases.failover_s + SLACK_S
     with _progress(f"watching for {watch_s:g} s whether a worker runs"):
         await SystemClock().sleep(watch_s)
-    after = await _look(clients, config)
-    _check_that_nobody_works(before, after, config)
-    return after
+    return _compared(before, await _look(clients, config))
 
 
-def _check_that_nobody_works(before: Seen, after: Seen, config: "Config") -> None:
-    if working := moving(before.rows, after.rows, (before.workers, after.workers)):
+async def _that_nobody_works(clients: "Clients", config: "Config") -> Seen:
+    """Watch as long; raises ``KclError`` if one is at work."""
+    seen = await _who_works(clients, config)
+    _check_that_nobody_works(seen, config)
+    return seen
+
+
+def _compared(before: Seen, after: Seen) -> Seen:
+    return replace(after, working=tuple(moving(before.rows, after.rows, (before.workers, after.workers))))
+
+
+def _check_that_nobody_works(seen: Seen, config: "Config") -> None:
+    if seen.working:
         raise KclError(
-            f"cannot change leases of {config.app!r}: expected that no worker runs, found {', '.join(working)} at "
-            "work; stop them first"
+            f"cannot change leases of {config.app!r}: expected that no worker runs, found {', '.join(seen.working)} at "
+            "work; stop them first, or move single shards with kcl leases set"
         )
 
 
@@ -253,49 +322,57 @@ def _confirmed(changes: int) -> bool:
         signal.signal(signal.SIGINT, handler)
 
 
-async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_s: float) -> int:
-    """Make the changes in their order; stop at the first row that somebody else has written."""
+async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_s: float) -> Asked:
+    """Make the changes in their order; stop at the first row that somebody else has written. Return what is asked."""
+    asked: Asked = {}
     for done, change in enumerate(changes):
         made = f"{done} of {len(changes)} changes are made"
         try:
-            await _make(store, change, patience_s)
+            row = await _make(store, change, patience_s)
         except ConditionFailedError as error:
             raise KclError(
-                f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; stop all "
-                "workers and do it again"
+                f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; do it again"
             ) from error
         except RequestError as error:
             raise KclError(f"cannot change {change.key!r}: {error}; {made} before; do it again") from error
         except anyio.get_cancelled_exc_class():
             print_error(f"cut off while it changed {change.key!r}: {made} before; do it again")
             raise
-    say(f"{len(changes)} changes made\n")
-    return 0
+        if change.request is not None and row is not None:
+            asked[change.key] = change.request, row
+    if len(asked) < len(changes):
+        say(f"{len(changes) - len(asked)} changes made\n")
+    return asked
 
 
-async def _make(store: "LeaseStore", change: Change, patience_s: float) -> None:
-    """Make one change; while it is throttled, which has no effect, once more."""
+async def _make(store: "LeaseStore", change: Change, patience_s: float) -> LeaseRow | None:
+    """Make one change; while it is throttled, which has no effect, once more. Return the row that a write leaves."""
     clock = SystemClock()
     ends_at, pause_s = clock.monotonic() + patience_s, RETRY_S
     while True:
         try:
-            if change.write is not None:
-                await store.write(change.write)
-            elif change.removal is not None:
-                await store.delete(change.removal)
-            elif change.row is not None and not await store.create(change.row):
-                raise ConditionFailedError("create", change.key, "it is there")
+            return await _make_once(store, change)
         except ThrottledError:
             if clock.monotonic() + pause_s >= ends_at:
                 raise
-        else:
-            return
         await clock.sleep(pause_s)
         pause_s = min(2 * pause_s, RETRY_MAX_S)
+
+
+async def _make_once(store: "LeaseStore", change: Change) -> LeaseRow | None:
+    if change.write is not None:
+        return await store.write(change.write)
+    if change.removal is not None:
+        await store.delete(change.removal)
+    elif change.row is not None and not await store.create(change.row):
+        raise ConditionFailedError("create", change.key, "it is there")
+    return None
 
 
 def _line(row: LeaseRow) -> str:
     named = f"held by {row.holder}" if row.holder else "free"
     asked = f", asked for by {row.owner}" if row.in_handoff else ""
+    request = row.native.request
+    wanted = f", asked to {in_words(request)} ({request.id})" if request is not None else ""
     family = f", after {' and '.join(row.parents)}" if row.parents else ""
-    return printable(f"{row.key}: {described(row)}, {named}{asked}, counter {row.counter}{family}")
+    return printable(f"{row.key}: {described(row)}, {named}{asked}{wanted}, counter {row.counter}{family}")

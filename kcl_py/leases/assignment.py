@@ -6,7 +6,7 @@ the next tick corrects. The rules in words: docs/leases.md, "Who gets what".
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -260,9 +260,15 @@ class _Dealer:
                 return None
             at = bisect_right(stock[donor], apart // _GAP, key=itemgetter(0))
             if at:
-                weight, key = stock[donor].pop(at - 1)
+                weight, key = stock[donor].pop(self._chosen(stock[donor], at, receiver))
                 return donor, receiver, weight, key
         return None
+
+    def _chosen(self, stock: Sequence[tuple[int, str]], at: int, receiver: str) -> int:
+        """Choose one of the first ``at`` rows: the last; for me, rather one that I do not leave alone for now."""
+        if receiver != self._me:
+            return at - 1
+        return next((place for place in reversed(range(at)) if stock[place][1] not in self._fleet.resting), at - 1)
 
     def _receives(self, name: str) -> bool:
         """Whether a worker pulls; what another one may do shows only in its state."""

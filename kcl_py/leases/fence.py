@@ -38,6 +38,12 @@ class Fence:
         self.confirmed_at = float("-inf")
         """Send time of the last acknowledged write that proves possession."""
 
+    def succeeded_by(self, tenure: Tenure) -> "Fence":
+        """End this ownership; return the fence of the one that follows at once, as well confirmed as this."""
+        after = Fence(self._pulse)
+        after.tenure, after.confirmed_at, self.tenure = tenure, self.confirmed_at, None
+        return after
+
     def is_over(self, now: float) -> bool:
         """Whether the ownership has ended or may have ended."""
         return self.tenure is None or now >= self.tenure.deadline_at

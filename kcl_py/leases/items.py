@@ -8,7 +8,17 @@ Source of names and types: the Java client's DynamoDBLeaseSerializer and WorkerM
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kcl_py.leases.row import SENTINELS, TEXT_CHARACTERS, Halt, Item, LeaseRow, MalformedRowError, Native, WorkerRow
+from kcl_py.leases.row import (
+    SENTINELS,
+    TEXT_CHARACTERS,
+    Halt,
+    Item,
+    LeaseRow,
+    MalformedRowError,
+    Native,
+    Request,
+    WorkerRow,
+)
 from kcl_py.leases.store import Scan
 from kcl_py.records import is_number
 
@@ -59,6 +69,19 @@ class _Fields:
         if value is None or is_number(value):
             return None if value is None else int(value)
         raise self.fault(name, "decimal digits")
+
+    def request(self) -> Request | None:
+        """Read what is asked of the holder; what cannot be read is nobody's fault here, but the holder's to refuse."""
+        value = self._fields.get("request")
+        if value is None or not isinstance(value, Mapping):
+            return None if value is None else Request("", repr(value)[:TEXT_CHARACTERS])
+        said = {
+            name: one if isinstance(one, str) else repr(one)
+            for name, one in value.items()
+            if name in ("kind", "position")
+        }
+        key = value.get("id")
+        return Request(key if isinstance(key, str) else "", said.get("kind", ""), said.get("position"))
 
     def map(self, name: str) -> "_Fields | None":
         value = self._fields.get(name)
@@ -132,12 +155,18 @@ def map_from_native(native: Native) -> dict[str, Any]:
         lag_at=native.lag_at_ms,
         halted=None if native.halted is None else map_from_halt(native.halted),
         fault=native.fault,
+        request=None if native.request is None else map_from_request(native.request),
     )
 
 
 def map_from_halt(halt: Halt) -> dict[str, str]:
     """Write the ``native.halted`` map."""
     return {"error": halt.error, "position": halt.position}
+
+
+def map_from_request(request: Request) -> dict[str, str]:
+    """Write the ``native.request`` map."""
+    return _present(id=request.id, kind=request.kind, position=request.position)
 
 
 def scan_from_items(items: Iterable[Item]) -> Scan:
@@ -222,4 +251,5 @@ def _native(fields: _Fields) -> Native:
         lag_at_ms=fields.whole("lag_at"),
         halted=None if halted is None else Halt(halted.text("error") or "", halted.text("position") or ""),
         fault=fields.text("fault"),
+        request=fields.request(),
     )

@@ -6,6 +6,7 @@ Pure; instants are monotonic seconds. In words: docs/leases.md, "Possession".
 from dataclasses import replace
 
 from kcl_py.leases.fence import Fence, Pulse
+from kcl_py.leases.paths import COUNTER
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.tenure import Tenure, deadline
 from kcl_py.leases.writer import Settled
@@ -38,19 +39,34 @@ class Possession:
         return self.fence.tenure.token
 
     @property
+    def epoch(self) -> int:
+        assert self.fence.tenure is not None
+        return self.fence.tenure.epoch
+
+    @property
     def deadline_at(self) -> float:
         assert self.fence.tenure is not None
         return self.fence.tenure.deadline_at
 
-    def begin(self, taken: Settled) -> int:
-        """Note an acknowledged take; return the epoch."""
+    def begin(self, taken: Settled) -> None:
+        """Note an acknowledged take."""
         assert taken.row is not None
         assert taken.write.token is not None
         self.row = taken.row
-        epoch = int(taken.write.set[("leaseCounter",)])
+        epoch = int(taken.write.set[COUNTER])
         self.fence.tenure = Tenure(taken.write.owner, taken.write.token, epoch, self._deadline(taken.sent_at))
         self.fence.confirmed_at = taken.sent_at
-        return epoch
+
+    def begin_anew(self, moved: Settled) -> None:
+        """Note an acknowledged seek, which is a take of the own row, with an epoch of its own.
+
+        It renews as a heartbeat does. Whoever still asks the fence of the ownership before it finds that this is over.
+        """
+        assert moved.write.token is not None
+        self.acknowledge(moved)
+        before, epoch = self.fence, int(moved.write.set[COUNTER])
+        assert before.tenure is not None
+        self.fence = before.succeeded_by(replace(before.tenure, token=moved.write.token, epoch=epoch))
 
     def end(self) -> None:
         self.fence.tenure = None

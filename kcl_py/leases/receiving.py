@@ -13,13 +13,15 @@ from kcl_py.leases.sightings import Sightings
 class Step(Enum):
     """What comes next."""
 
+    ASK = auto()
+    """Nobody has asked for the row yet; only at the beginning."""
     WAIT = auto()
     TAKE = auto()
     """The holder has let go."""
     TAKE_EXPIRED = auto()
     """The holder has died."""
     PASS_ON = auto()
-    """Another has asked for the row before we ever took it."""
+    """Another has asked for the row before we ever took it, or while we do not run it: transfer at once."""
     WITHDRAW = auto()
     """This worker stops: take the request out of the row."""
     LEAVE = auto()

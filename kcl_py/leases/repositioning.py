@@ -1,15 +1,17 @@
-"""What an operator does to lease rows while no worker runs: begin elsewhere, begin anew, let go. Pure.
+"""What an operator does to lease rows: begin elsewhere, begin anew, let go; or asks of those who hold them. Pure.
 
 Each function returns the changes to be made, as a plan that can be shown first. A row that is written meanwhile by a
-worker is not touched, since each write names the row as it was seen. Instants are Unix milliseconds.
+worker is not touched, since each write names the row as it was seen; only a request leaves the row to its holder.
+Instants are Unix milliseconds.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kcl_py.leases import rules
+from kcl_py.leases import by_hand
 from kcl_py.leases.lineage import LATEST_SLACK_MS, NewLease, discover
-from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow, WorkerRow
+from kcl_py.leases.requests import RELEASE, SEEK, Place, in_words
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow, Request, WorkerRow
 from kcl_py.leases.store import Write
 from kcl_py.printable import instant
 from kcl_py.records import SequenceNumber
@@ -28,6 +30,8 @@ class Change:
     removal: Write | None = None
     row: LeaseRow | None = None
     """One that is made."""
+    request: Request | None = None
+    """What ``write`` asks of the holder, whose answer comes later."""
 
 
 def moving(
@@ -42,24 +46,44 @@ def moving(
     return sorted(found)
 
 
-def begin_at(row: LeaseRow, to: Position | SequenceNumber, *, now_ms: int) -> Change:
-    """Have the reading of one shard begin elsewhere.
+def place_of(row: LeaseRow, to: Position | SequenceNumber, *, now_ms: int) -> Place:
+    """Say how a row holds where the reading of its shard is to begin.
 
     Args:
-        row: its row; not one that has ended.
+        row: not one that has ended.
         to: where; a sequence number is that of the last record that counts as finished.
         now_ms: the service's time, for the newest record.
     """
     if isinstance(to, SequenceNumber):
-        return _moved(row, str(to), None)
+        return Place(str(to))
     match to.kind:
         case PositionKind.AT_TIMESTAMP:
-            return _moved(row, AT_TIMESTAMP, to.value)
+            return Place(AT_TIMESTAMP, to.value)
         case PositionKind.LATEST:
-            return _moved(row, LATEST, now_ms - LATEST_SLACK_MS)
+            return Place(LATEST, now_ms - LATEST_SLACK_MS)
     if len(row.parents) > 1:  # at TRIM_HORIZON it would tell that one of them is still to be read: see lineage
-        return _moved(row, AT_TIMESTAMP, 0)
-    return _moved(row, TRIM_HORIZON, None)
+        return Place(AT_TIMESTAMP, 0)
+    return Place(TRIM_HORIZON)
+
+
+def begin_at(row: LeaseRow, place: Place) -> Change:
+    """Have the reading of one shard begin elsewhere."""
+    return Change(row.key, _from_to(row, place), write=by_hand.reposition(row, place))
+
+
+def ask_to_begin_at(row: LeaseRow, place: Place, key: str) -> Change:
+    """Ask the holder of a shard to go on elsewhere; ``key`` tells this request from others."""
+    return _asked(row, _from_to(row, place), Request(key, SEEK, str(place)))
+
+
+def ask_to_let_go(row: LeaseRow, key: str) -> Change:
+    """Ask the holder of a shard to let go of it."""
+    return _asked(row, f"held by {row.holder} -> free", Request(key, RELEASE))
+
+
+def withdraw(row: LeaseRow, request: Request) -> Change:
+    """Take back what is asked of the holder of a shard."""
+    return Change(row.key, f"asked to {in_words(request)} -> not asked", write=by_hand.withdraw(row, request))
 
 
 def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, *, stream: str) -> tuple[Change, ...]:
@@ -71,7 +95,7 @@ def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, 
     """
     wanted = {new.shard.shard_id: new for new in discover(listing, {}, start)}
     gone = [row for key, row in sorted(rows.items()) if key not in wanted]
-    removals = [Change(row.key, f"{described(row)} -> no row", removal=rules.remove(row)) for row in gone]
+    removals = [Change(row.key, f"{described(row)} -> no row", removal=by_hand.remove(row)) for row in gone]
     return (*_wanted(rows, wanted, stream), *removals)
 
 
@@ -82,13 +106,13 @@ def _wanted(rows: Mapping[str, LeaseRow], wanted: Mapping[str, NewLease], stream
             yield Change(key, f"no row -> {described(made)}", row=made)
     for key, new in wanted.items():
         if key in rows:
-            yield _moved(rows[key], new.checkpoint, new.start_ms)
+            yield begin_at(rows[key], Place(new.checkpoint, new.start_ms))
 
 
 def let_go(row: LeaseRow) -> Change:
     """Take the names of workers that are no more out of a row, so that nobody has to wait until it expires."""
     named = " and ".join(filter(None, (row.checkpoint_owner, row.owner)))
-    return Change(row.key, f"held by {named} -> free", write=rules.evict(row))
+    return Change(row.key, f"held by {named} -> free", write=by_hand.evict(row))
 
 
 def described(row: LeaseRow) -> str:
@@ -100,8 +124,11 @@ def described(row: LeaseRow) -> str:
     return row.checkpoint
 
 
-def _moved(row: LeaseRow, checkpoint: str, start_ms: int | None) -> Change:
-    write = rules.reposition(row, checkpoint=checkpoint, start_ms=start_ms)
-    place = f"after {checkpoint}" if checkpoint.isdigit() else checkpoint
-    when = "" if start_ms is None else f" at {instant(start_ms)}"
-    return Change(row.key, f"{described(row)} -> {place}{when}", write=write)
+def _from_to(row: LeaseRow, place: Place) -> str:
+    to = f"after {place.checkpoint}" if place.checkpoint.isdigit() else place.checkpoint
+    when = "" if place.start_ms is None else f" at {instant(place.start_ms)}"
+    return f"{described(row)} -> {to}{when}"
+
+
+def _asked(row: LeaseRow, what: str, request: Request) -> Change:
+    return Change(row.key, f"{what}, by its holder {row.holder}", write=by_hand.request(row, request), request=request)

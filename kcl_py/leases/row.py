@@ -37,6 +37,16 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody outside asks of the holder; as it was read, so it may be malformed: see ``leases/requests.py``."""
+
+    id: str
+    """Tells one request from the next; empty if there is none."""
+    kind: str
+    position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """The ``native`` map of a lease row."""
 
@@ -59,6 +69,7 @@ class Native:
     halted: Halt | None = None
     fault: str | None = None
     """Why no worker could run this shard."""
+    request: Request | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Every write of a lease row as plain data, and what a read says about one whose outcome is unknown.
+"""Every write of a lease row by a worker as plain data, and what a read says about one whose outcome is unknown.
 
 One function for each line of docs/leases.md, "Writes". Each takes the row as last seen and who writes, and returns a
 ``store.Write``; nothing here does I/O, draws tokens or knows the time. Attributes not named here are never touched.
@@ -10,36 +10,31 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kcl_py.leases.items import item_from_row, map_from_halt, map_from_native
-from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, LeaseRow, Native
-from kcl_py.leases.store import AnyOf, Is, Path, Write
+from kcl_py.leases.paths import (
+    CHECKPOINT,
+    CHILDREN,
+    COUNTER,
+    HOLDER,
+    NATIVE,
+    OWNER,
+    PENDING,
+    REQUEST,
+    REQUEST_ID,
+    SUB,
+    SWITCHES,
+    THROUGHPUT,
+    TOKEN,
+    VOLATILE,
+    as_seen,
+    native,
+)
+from kcl_py.leases.requests import Place, asks_to_let_go
+from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, LeaseRow, Native, Request
+from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
 
 Outcome = Literal["succeeded", "lost", "again"]
-
-_COUNTER: Path = ("leaseCounter",)
-_OWNER: Path = ("leaseOwner",)
-_HOLDER: Path = ("checkpointOwner",)
-_SWITCHES: Path = ("ownerSwitchesSinceCheckpoint",)
-_CHECKPOINT: Path = ("checkpoint",)
-_SUB: Path = ("checkpointSubSequenceNumber",)
-_CHILDREN: Path = ("childShardIds",)
-_THROUGHPUT: Path = ("throughputKBps",)
-_NATIVE: Path = ("native",)
-_PENDING: tuple[Path, ...] = (
-    ("pendingCheckpoint",),
-    ("pendingCheckpointSubSequenceNumber",),
-    ("pendingCheckpointState",),
-)
-"""A prepared checkpoint of the Java client; as there, a real checkpoint ends it."""
-
-
-def _native(field: str) -> Path:
-    return ("native", field)
-
-
-_TOKEN = _native("token")
-_VOLATILE = tuple(_native(field) for field in ("lag_ms", "lag_at", "halted", "fault"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +79,16 @@ def take(
     said about its lag, halt or fault goes; start, requests and progress stay.
     """
     stream = None if row.native.stream else stream
-    native = Native(token=token, owner=owner, taken_ms=now_ms, why=why, stream=stream)
-    fields = map_from_native(native)
+    fields = map_from_native(Native(token=token, owner=owner, taken_ms=now_ms, why=why, stream=stream))
     switched = row.owner not in (None, owner) or row.checkpoint_owner == owner
     return Write(
         operation="take",
         key=row.key,
-        tests=_as_seen(row),
-        set={_COUNTER: row.counter + 1, _OWNER: owner}
-        | ({_native(name): value for name, value in fields.items()} if row.has_native else {_NATIVE: fields}),
-        remove=(_HOLDER, *(_VOLATILE if row.has_native else ())),
-        add={_SWITCHES: 1} if switched else {},
+        tests=as_seen(row),
+        set={COUNTER: row.counter + 1, OWNER: owner}
+        | ({native(name): value for name, value in fields.items()} if row.has_native else {NATIVE: fields}),
+        remove=(HOLDER, *(VOLATILE if row.has_native else ())),
+        add={SWITCHES: 1} if switched else {},
         owner=owner,
         token=token,
     )
@@ -116,8 +110,8 @@ def start_handoff(row: LeaseRow, *, owner: str) -> Write:
     return Write(
         operation="start handoff",
         key=row.key,
-        tests=(Is(_OWNER, holder), Is(_HOLDER, None), Is(_TOKEN, row.native.token)),
-        set={_OWNER: owner, _HOLDER: holder},
+        tests=(Is(OWNER, holder), Is(HOLDER, None), Is(TOKEN, row.native.token)),
+        set={OWNER: owner, HOLDER: holder},
         owner=owner,
         token=row.native.token,
     )
@@ -132,9 +126,9 @@ def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = Non
     return Write(
         operation="transfer",
         key=row.key,
-        tests=(Is(_COUNTER, row.counter), Is(_OWNER, row.owner), Is(_HOLDER, owner), Is(_TOKEN, row.native.token)),
-        set={_COUNTER: row.counter + 1, **progress},
-        remove=(_HOLDER, *ended),
+        tests=(Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, owner), Is(TOKEN, row.native.token)),
+        set={COUNTER: row.counter + 1, **progress},
+        remove=(HOLDER, *ended),
         owner=owner,
         token=row.native.token,
     )
@@ -146,9 +140,9 @@ def cancel_handoff_by_receiver(row: LeaseRow, *, owner: str) -> Write:
     return Write(
         operation="cancel handoff by receiver",
         key=row.key,
-        tests=(Is(_OWNER, owner), Is(_HOLDER, holder)),
-        set={_OWNER: holder},
-        remove=(_HOLDER,),
+        tests=(Is(OWNER, owner), Is(HOLDER, holder)),
+        set={OWNER: holder},
+        remove=(HOLDER,),
         owner=owner,
     )
 
@@ -158,29 +152,32 @@ def cancel_handoff_by_holder(row: LeaseRow, *, owner: str, token: str) -> Write:
     return Write(
         operation="cancel handoff by holder",
         key=row.key,
-        tests=(Is(_COUNTER, row.counter), Is(_OWNER, row.owner), Is(_HOLDER, owner), Is(_TOKEN, token)),
-        set={_COUNTER: row.counter + 1, _OWNER: owner},
-        remove=(_HOLDER,),
+        tests=(Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, owner), Is(TOKEN, token)),
+        set={COUNTER: row.counter + 1, OWNER: owner},
+        remove=(HOLDER,),
         owner=owner,
         token=token,
     )
 
 
 def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]) -> Write:
-    """Build the end of a shard: child ids, SHARD_END and no owner, in one update; the children have their rows."""
+    """Build the end of a shard: child ids, SHARD_END and no owner, in one update; the children have their rows.
+
+    Whatever was asked meanwhile comes too late.
+    """
     held = _held(row, "complete", owner=owner, token=token)
     return Write(
         operation=held.operation,
         key=row.key,
         tests=held.tests,
         set={
-            _COUNTER: row.counter + 1,
-            _CHECKPOINT: SHARD_END,
-            _SUB: 0,
-            _SWITCHES: 0,
-            **({_CHILDREN: frozenset(children)} if children else {}),
+            COUNTER: row.counter + 1,
+            CHECKPOINT: SHARD_END,
+            SUB: 0,
+            SWITCHES: 0,
+            **({CHILDREN: frozenset(children)} if children else {}),
         },
-        remove=(_OWNER, _HOLDER, _native("owner"), *_VOLATILE, *_PENDING),
+        remove=(OWNER, HOLDER, native("owner"), REQUEST, *VOLATILE, *PENDING),
         owner=owner,
         token=token,
     )
@@ -195,16 +192,59 @@ def release(
     delivered: str | None = None,
     fault: str | None = None,
 ) -> Write:
-    """Build a holder's letting go: final checkpoint, how far was handed over (when clean), why it could not run."""
+    """Build a holder's letting go: final checkpoint, how far was handed over (when clean), why it could not run.
+
+    It answers a request to let go, whatever it was made for.
+    """
     progress, ended = _progress(row, position)
-    said = {_native("delivered"): delivered, _native("fault"): fault}
+    asked = row.native.request
+    answered = asked if asks_to_let_go(asked) else None
+    tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))
+    said = {native("delivered"): delivered, native("fault"): fault}
     kept = {path: value for path, value in said.items() if value is not None}
     return Write(
         operation="release",
         key=row.key,
-        tests=(Is(_COUNTER, row.counter), Is(_OWNER, owner), Is(_HOLDER, None), Is(_TOKEN, token)),
-        set={_COUNTER: row.counter + 1, **progress, **kept},
-        remove=(_OWNER, _native("owner"), *(path for path in _VOLATILE if path not in kept), *ended),
+        tests=(*tests, *_stands(answered)),
+        set={COUNTER: row.counter + 1, **progress, **kept},
+        remove=(
+            *(OWNER, native("owner"), *ended, *((REQUEST,) if answered is not None else ())),
+            *(path for path in VOLATILE if path not in kept),
+        ),
+        owner=owner,
+        token=token,
+    )
+
+
+def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> Write:
+    """Build a holder's answer to a request to go on elsewhere: a take of its own row, there, in one update.
+
+    What comes later from under the old ``token`` has no effect. ``fresh`` is the same for each try to answer one
+    request, so that a read tells whether one of them took effect.
+    """
+    held = _held(row, "seek", owner=owner, token=token)
+    start = native("start")
+    return Write(
+        operation=held.operation,
+        key=row.key,
+        tests=(*held.tests, *_stands(row.native.request)),
+        set={COUNTER: row.counter + 1, CHECKPOINT: place.checkpoint, SUB: 0, SWITCHES: 0, TOKEN: fresh}
+        | ({} if place.start_ms is None else {start: place.start_ms}),
+        remove=(REQUEST, native("delivered"), *VOLATILE, *PENDING, *(() if place.start_ms is not None else (start,))),
+        owner=owner,
+        token=fresh,
+    )
+
+
+def refuse(row: LeaseRow, *, owner: str, token: str) -> Write:
+    """Build a holder's removal of a request that it cannot carry out, or that was meant for another; it renews."""
+    held = _held(row, "refuse", owner=owner, token=token)
+    return Write(
+        operation=held.operation,
+        key=row.key,
+        tests=(*held.tests, *_stands(row.native.request)),
+        set={COUNTER: row.counter + 1},
+        remove=(REQUEST,),
         owner=owner,
         token=token,
     )
@@ -218,55 +258,21 @@ def let_go(row: LeaseRow, *, owner: str) -> Write:
     return Write(
         operation="let go",
         key=row.key,
-        tests=_as_seen(row),
-        set={_COUNTER: row.counter + 1},
-        remove=(_HOLDER,) if row.in_handoff else (_OWNER,),
+        tests=as_seen(row),
+        set={COUNTER: row.counter + 1},
+        remove=(HOLDER,) if row.in_handoff else (OWNER,),
         owner=owner,
     )
 
 
 def delete_completed(row: LeaseRow) -> Write:
     """Build the tests under which the row of a shard that was read to its end is deleted: it is as seen."""
-    return Write("delete completed", row.key, (Is(_CHECKPOINT, SHARD_END), Is(_COUNTER, row.counter)))
+    return Write("delete completed", row.key, (Is(CHECKPOINT, SHARD_END), Is(COUNTER, row.counter)))
 
 
 def reset(row: LeaseRow) -> Write:
     """Build the tests under which a row of an earlier stream is deleted."""
-    return Write("reset", row.key, (Is(_COUNTER, row.counter), Is(_native("stream"), row.native.stream)))
-
-
-def reposition(row: LeaseRow, *, checkpoint: str, start_ms: int | None) -> Write:
-    """Build an operator's write that has a shard begin elsewhere, held by nobody; what was said of it goes."""
-    begins: dict[Path, Any] = {}
-    if start_ms is not None:
-        begins = (
-            {_native("start"): start_ms} if row.has_native else {_NATIVE: map_from_native(Native(start_ms=start_ms))}
-        )
-    said = (_native("owner"), _native("delivered"), *_VOLATILE, *(() if start_ms is not None else (_native("start"),)))
-    return Write(
-        operation="reposition",
-        key=row.key,
-        tests=_as_seen(row),
-        set={_COUNTER: row.counter + 1, _CHECKPOINT: checkpoint, _SUB: 0, _SWITCHES: 0, **begins},
-        remove=(_OWNER, _HOLDER, _CHILDREN, *_PENDING, *(said if row.has_native else ())),
-    )
-
-
-def evict(row: LeaseRow) -> Write:
-    """Build an operator's write that takes all names out of a row, and leaves the rest."""
-    owner = (_native("owner"),) if row.has_native else ()
-    return Write(
-        operation="evict",
-        key=row.key,
-        tests=_as_seen(row),
-        set={_COUNTER: row.counter + 1},
-        remove=(_OWNER, _HOLDER, *owner),
-    )
-
-
-def remove(row: LeaseRow) -> Write:
-    """Build the tests under which an operator deletes a row: it is as seen."""
-    return Write("remove", row.key, _as_seen(row))
+    return Write("reset", row.key, (Is(COUNTER, row.counter), Is(native("stream"), row.native.stream)))
 
 
 def decide(write: Write, found: LeaseRow | None) -> Outcome:
@@ -282,7 +288,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
         "lost": neither; for a take or a request, it was not granted.
 
     A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
-    nothing.
+    nothing. A seek has taken effect iff the token is the one that it wrote, as with a take.
     """
     if found is None:
         return "lost"
@@ -295,6 +301,9 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
             return "succeeded" if named and mine else "lost"
         case "start handoff":
             return "succeeded" if _has_fields(write, found) else "lost"
+        case "seek":
+            succeeded = named and mine
+            mine = Is(TOKEN, found.native.token) in write.tests
         case "complete" | "cancel handoff by receiver":
             succeeded = mine and _has_fields(write, found)
         case _:
@@ -310,13 +319,14 @@ def _name_of(row: LeaseRow, owner: str | None, expected: str) -> str:
     return owner
 
 
-def _as_seen(row: LeaseRow) -> tuple[Is, ...]:
-    return (Is(_COUNTER, row.counter), Is(_OWNER, row.owner), Is(_HOLDER, row.checkpoint_owner))
+def _stands(answered: Request | None) -> tuple[Test, ...]:
+    """Test that a request which is answered has been neither withdrawn nor replaced; one without an id may have."""
+    return (Is(REQUEST_ID, answered.id),) if answered is not None and answered.id else ()
 
 
 def _held(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
-    named = AnyOf((Is(_OWNER, owner), Is(_HOLDER, owner)))
-    tests = (Is(_COUNTER, row.counter), named, Is(_TOKEN, token))
+    named = AnyOf((Is(OWNER, owner), Is(HOLDER, owner)))
+    tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))
     return Write(operation, row.key, tests, owner=owner, token=token)
 
 
@@ -324,19 +334,18 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
     held = _held(row, operation, owner=owner, token=token)
     progress, ended = _progress(row, report.position)
     said = {
-        _THROUGHPUT: report.throughput_kbps,
-        _native("lag_ms"): report.lag_ms,
-        _native("lag_at"): report.lag_at_ms,
-        _native("halted"): None if report.halted is None else map_from_halt(report.halted),
-        _native("stream"): report.stream,
+        THROUGHPUT: report.throughput_kbps,
+        native("lag_ms"): report.lag_ms,
+        native("lag_at"): report.lag_at_ms,
+        native("halted"): None if report.halted is None else map_from_halt(report.halted),
+        native("stream"): report.stream,
     }
-    over = {_native("halted"): row.native.halted, _native("fault"): row.native.fault}
+    over = {native("halted"): row.native.halted, native("fault"): row.native.fault}
     return Write(
         operation=operation,
         key=row.key,
         tests=held.tests,
-        set={_COUNTER: row.counter + 1, **progress}
-        | {path: value for path, value in said.items() if value is not None},
+        set={COUNTER: row.counter + 1, **progress} | {path: value for path, value in said.items() if value is not None},
         remove=(*ended, *(path for path, was in over.items() if was is not None and said.get(path) is None)),
         owner=owner,
         token=token,
@@ -347,7 +356,7 @@ def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path
     """What a checkpoint sets and removes; nothing if it would not go forward."""
     if position is None or row.has_ended or (row.position is not None and position <= row.position):
         return {}, ()
-    return {_CHECKPOINT: str(position), _SUB: position.sub, _SWITCHES: 0}, _PENDING
+    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, PENDING
 
 
 def _has_fields(write: Write, found: LeaseRow) -> bool:

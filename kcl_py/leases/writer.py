@@ -20,8 +20,10 @@ READ_PAUSE_S = 0.2
 PRIORITIES = {
     "heartbeat": Priority.HEARTBEAT,
     "cancel handoff by holder": Priority.HEARTBEAT,
+    "refuse": Priority.HEARTBEAT,
     "transfer": Priority.TRANSFER,
     "release": Priority.TRANSFER,
+    "seek": Priority.TRANSFER,
     "complete": Priority.COMPLETE,
     "checkpoint": Priority.CHECKPOINT,
     "take": Priority.TAKE,

@@ -1,9 +1,11 @@
 """What a Lease has to do with its row, and which write is the next one. Pure; instants are monotonic seconds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from kcl_py.leases import rules
-from kcl_py.leases.row import Halt, LeaseRow
+from kcl_py.leases import requests, rules
+from kcl_py.leases.requests import SEEK, Place
+from kcl_py.leases.row import Halt, LeaseRow, Request
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
@@ -14,12 +16,14 @@ from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
 
 @dataclass(slots=True)
 class Agenda:
-    """What is known of the wishes of everybody: of the worker, the receiver, the Pipeline and the processor."""
+    """What is known of the wishes of everybody: of the worker, the receiver, the operator, Pipeline and processor."""
 
     owner: str
     stream: str
     checkpoints: Checkpoints
     throughput: Throughput
+    fresh: Callable[[], str]
+    """Draws a token."""
     fault: str | None = None
     """Why the shard is taken only to be released again."""
     is_beat_due: bool = False
@@ -29,11 +33,15 @@ class Agenda:
     """A worker that has died."""
     is_draining: bool = False
     called_off_at: float = float("-inf")
-    """When the handoff for which it drains was seen to be called off."""
+    """When that for which it drains was seen to be called off."""
     drained: Drained | None = None
     completion: Complete | None = None
     children: tuple[str, ...] | None = None
     """Children that have their rows; only then the shard can be completed."""
+    void: str | None = None
+    """A request that was meant for the ownership before this one."""
+    answer_token: tuple[str, str] = ("", "")
+    """The request that is being answered, and the token for that."""
 
     def must_make_children(self, now: float) -> bool:
         """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
@@ -47,19 +55,42 @@ class Agenda:
     def begin_drain(self, why: Why, now: float, *, timeout_s: float) -> Drain:
         """Note that the drain begins; return what the Pipeline is told."""
         self.is_draining, self.called_off_at = True, float("-inf")
-        until_at = now + timeout_s if why is Why.HANDOFF else float("inf")
+        until_at = float("inf") if why is Why.STOP else now + timeout_s
         return Drain(why, until_at if self.stop is None else min(until_at, self.stop.until_at))
 
     def note_row(self, row: LeaseRow, now: float) -> None:
-        """See in the row as it is at ``now`` whether the handoff still stands."""
-        if row.in_handoff:
+        """See in the row as it is at ``now`` whether that for which it drains still stands."""
+        if row.in_handoff or self.asked(row) is not None:
             self.called_off_at = float("-inf")
         elif self.is_draining and self.stop is None and self.called_off_at < 0:
             self.called_off_at = now
 
     def may_resume(self, row: LeaseRow) -> bool:
-        """Whether the drain has lost its reason: the handoff was called off and the worker does not stop."""
-        return self.drained is not None and not row.in_handoff and self.stop is None
+        """Whether the drain has lost its reason: what was asked was called off, and the worker does not stop."""
+        has_reason = row.in_handoff or self.stop is not None or self.asked(row) is not None
+        return self.drained is not None and not has_reason
+
+    def note_taken(self, row: LeaseRow) -> None:
+        """See in the row that was taken what was asked of others.
+
+        A position goes on being asked for, and is written before anything runs. Who was asked to let go has done so.
+        """
+        request = row.native.request
+        if request is not None and requests.asks_to_let_go(request):
+            self.void = request.id
+        elif self.asked(row) is not None:
+            self.is_draining, self.drained = True, Drained(None, None, 0)
+
+    def asked(self, row: LeaseRow) -> Request | None:
+        """What is to be answered once the shard has drained; at the end of a shard it is too late for that."""
+        request = row.native.request
+        if request is None or self.completion is not None or self._is_idle(request):
+            return None
+        return request
+
+    def _is_idle(self, request: Request) -> bool:
+        """Whether there is nothing to be done for it, but to take it out of the row."""
+        return request.id == self.void or requests.fault(request) is not None
 
     def begin_again(self, row: LeaseRow) -> SequenceNumber | None:
         """Forget the drain, and why the shard stood still before it; return the position after which it goes on.
@@ -68,9 +99,19 @@ class Agenda:
         again, to a new one.
         """
         final = self._final(self.drained)
-        self.is_draining, self.drained, self.halt = False, None, None
+        self._forget_drain()
         self.checkpoints.begin(row.position, unstored=0 if final is None else self.checkpoints.unstored)
         return final or row.position
+
+    def begin_anew(self, row: LeaseRow) -> None:
+        """Forget all of the ownership before this one, also what its processor still waits for."""
+        self._forget_drain()
+        self.answer_token = ("", "")
+        self.checkpoints.refuse()
+        self.checkpoints.begin(row.position)
+
+    def _forget_drain(self) -> None:
+        self.is_draining, self.drained, self.halt = False, None, None
 
     def is_out_of_time(self, now: float) -> bool:
         """Whether the worker stops and its grace has ended."""
@@ -89,12 +130,27 @@ class Agenda:
                 return rules.transfer(row, owner=me, position=self._final(last))
             if self.stop is not None or self.fault is not None:
                 return self._release(row, token, last)
+            if (request := self.asked(row)) is not None:
+                return self._answer(row, request, token, last)
+        if row.native.request is not None and self._is_idle(row.native.request):
+            return rules.refuse(row, owner=me, token=token)
         if (asked := self.checkpoints.asked()) is not None:
             return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now, now_ms))
         if self.is_beat_due:
             due = self.checkpoints.due(now)
             return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now, now_ms))
         return None
+
+    def _answer(self, row: LeaseRow, request: Request, token: str, last: Drained | None) -> Write:
+        if request.kind == SEEK:
+            place = Place.parse(request.position or "")
+            return rules.seek(row, owner=self.owner, token=token, fresh=self._token_for(request), place=place)
+        return self._release(row, token, last)
+
+    def _token_for(self, request: Request) -> str:
+        if self.answer_token[0] != request.id:
+            self.answer_token = request.id, self.fresh()
+        return self.answer_token[1]
 
     def _last_said(self, now: float) -> Drained | None:
         """What the Pipeline has said last; an end for which no time is left is found again by the next owner."""

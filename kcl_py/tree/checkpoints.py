@@ -50,9 +50,11 @@ class Checkpoints:
         """The position that the last write of an ownership stores, given the finished prefix."""
         return prefix if self._options.mode == "auto" else None
 
-    def ask(self, checkpoint: Checkpoint) -> None:
-        """Queue what the processor asks for."""
-        if self._stored is not None and checkpoint.position <= self._stored:
+    def ask(self, checkpoint: Checkpoint, token: str | None) -> None:
+        """Queue what the processor asks for, if the ownership under ``token`` is that of which it has the shard."""
+        if checkpoint.token != token:
+            checkpoint.answer.resolve(CheckpointOutcome.LOST)
+        elif self._stored is not None and checkpoint.position <= self._stored:
             checkpoint.answer.resolve(CheckpointOutcome.STORED)
         else:
             self._asked.append(checkpoint)

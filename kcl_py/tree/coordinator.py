@@ -143,8 +143,8 @@ class Coordinator(Actor):
                 self._presence.is_initialized = True
             case ShardEnded(row, children):
                 self._note_ended(row, children)
-            case GaveUp(key, given_up, unfinished):
-                self._note_given_up(key, given_up, unfinished)
+            case GaveUp():
+                self._note_given_up(message)
             case Down():
                 self._note_down(message)
             case StopWorker():
@@ -362,12 +362,14 @@ class Coordinator(Actor):
             self._audit.soon()
         self._close(row.key)
 
-    def _note_given_up(self, key: str, row: LeaseRow | None, unfinished: int) -> None:
-        self._note_row(row)
+    def _note_given_up(self, given_up: GaveUp) -> None:
+        self._note_row(given_up.row)
         if self._stop is not None:
-            self._stop.stopped.unfinished += unfinished
-        self._setbacks.pause(key, self.clock.monotonic() + self._leases.tick_s)
-        self._close(key)
+            self._stop.stopped.unfinished += given_up.unfinished
+        is_left = given_up.is_for_others and self._view.has_taker()
+        pause_s = self._leases.failover_s if is_left else self._leases.tick_s
+        self._setbacks.pause(given_up.key, self.clock.monotonic() + pause_s)
+        self._close(given_up.key)
 
     def _close(self, key: str) -> None:
         if key in self._held:

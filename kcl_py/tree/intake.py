@@ -97,6 +97,11 @@ class Intake:
         self._last, self._in_hand = self.lag(), None
         self._account.reset()
 
+    def begin_anew(self) -> None:
+        """Forget all of an ownership that is over, also how far it was behind."""
+        self.drop()
+        self._last = None
+
     def forget(self) -> None:
         """Let go of all records, for good; their account is closed."""
         self._buffer.clear()

@@ -1,26 +1,12 @@
-"""What a Lease sends to itself: alarms, and the outcomes of the requests that it makes beside its writes."""
+"""The requests that a Lease makes beside its writes, and their outcomes."""
 
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from kcl_py.errors import MissingError, RequestError
 from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow
 from kcl_py.sources.source import ShardInfo
 from kcl_py.tree.worker import Worker
-
-
-class Alarm(Enum):
-    """What a Lease reminds itself of."""
-
-    BEAT = auto()
-    """The heartbeat is due."""
-    DEADLINE = auto()
-    """The tenure may be over."""
-    POLL = auto()
-    """Look whether the holder has let go."""
-    STOP_WAITING = auto()
-    """Nobody has pulled the shard of this stopping worker: let go of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class Why(StrEnum):
 
     HANDOFF = "handoff"
     STOP = "stop"
+    REQUEST = "request"
 
 
 # --- Coordinator and ShardSupervisor -----------------------------------------------------------------------------
@@ -174,6 +175,8 @@ class GaveUp:
     """As last known."""
     unfinished: int = 0
     """Records that will come again."""
+    is_for_others: bool = False
+    """It was released because somebody asked for that."""
 
 
 # --- Coordinator → Lease -----------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The lease is held: begin at the stored checkpoint."""
+    """The lease is held: begin at the stored checkpoint; after a drain, with a new processor under a new epoch."""
 
     lease: Ref
     row: LeaseRow

@@ -125,14 +125,16 @@ class Pipeline(Supervisor):
 
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row = start.lease, start.fence, start.row
-        self._log = self._log.bind(epoch=start.epoch)
-        self._is_first = True
+        self._intake.begin_anew()
+        self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._shard = OwnedShard(
             self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
         )
         self._begin_after(start.row.position)
 
     def _begin_after(self, position: SequenceNumber | None) -> None:
+        self._batch = self._children = self._processor = None
+        self._is_draining = False
         self._shard = replace(self._shard, position=position)
         self._ledger = Ledger(position)
         self._unfinished = 0
@@ -393,7 +395,5 @@ class Pipeline(Supervisor):
     def _resume(self, position: SequenceNumber | None) -> None:
         """Begin again after a drain that was called off, with a new processor."""
         self._intake.drop()
-        self._batch = self._children = self._processor = None
-        self._is_draining = False
         self._begin_after(position)
         self._tell_progress()

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kcl_py.leases import rules
+from kcl_py.leases import by_hand, rules
 from kcl_py.leases.items import item_from_row
-from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, Halt, LeaseRow, Native
+from kcl_py.leases.requests import RELEASE, SEEK, Place
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, Halt, LeaseRow, Native, Request
 from kcl_py.leases.store import AnyOf, Path, Write
 from kcl_py.records import SequenceNumber
 
@@ -60,6 +61,10 @@ MINE: dict[str, Any] = {"owner": ME, "token": "t-me"}
 AT = SequenceNumber(1500, 3)
 MOVED: dict[str, Any] = {"checkpoint": "1500", "sub": 3, "switches": 0}
 GONE: dict[str, Any] = {"lag_ms": None, "lag_at_ms": None, "halted": None, "fault": None}
+TO_SEEK = Request("r1", SEEK, "700")
+ASKED_TO_SEEK = a_row(native={"request": TO_SEEK, "delivered": "1002", "halted": Halt("ValueError", "1001")})
+IN_HANDOFF_TO_SEEK = a_handoff(native={"request": TO_SEEK})
+ASKED_TO_LET_GO = a_row(native={"request": Request("r1", RELEASE)})
 REPORT = rules.Report(position=AT, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), stream="flights:18")
 
 CASES = (
@@ -173,6 +178,48 @@ CASES = (
         native={"owner": None, **GONE, "delivered": "1502", "fault": "no processor"},
         **MOVED,
     ),
+    _case(
+        "release when asked to",
+        ASKED_TO_LET_GO,
+        rules.release(ASKED_TO_LET_GO, **MINE, position=AT),
+        counter=42,
+        owner=None,
+        native={"owner": None, "request": None},
+        **MOVED,
+    ),
+    _case(
+        "release a row that is to be moved",
+        ASKED_TO_SEEK,
+        rules.release(ASKED_TO_SEEK, **MINE),
+        counter=42,
+        owner=None,
+        native={"owner": None, **GONE, "delivered": "1002"},
+    ),
+    _case(
+        "seek to a number",
+        ASKED_TO_SEEK,
+        rules.seek(ASKED_TO_SEEK, **MINE, fresh="t-new", place=Place("700")),
+        counter=42,
+        checkpoint="700",
+        switches=0,
+        native={"token": "t-new", "start_ms": None, "delivered": None, "request": None, **GONE},
+    ),
+    _case(
+        "seek to an instant in a handoff",
+        IN_HANDOFF_TO_SEEK,
+        rules.seek(IN_HANDOFF_TO_SEEK, **MINE, fresh="t-new", place=Place(AT_TIMESTAMP, 77)),
+        counter=42,
+        checkpoint=AT_TIMESTAMP,
+        switches=0,
+        native={"token": "t-new", "start_ms": 77, "request": None},
+    ),
+    _case(
+        "refuse a request",
+        ASKED_TO_SEEK,
+        rules.refuse(ASKED_TO_SEEK, **MINE),
+        counter=42,
+        native={"request": None},
+    ),
     _case("let go", a_row(), rules.let_go(a_row(), owner=ME), counter=42, owner=None),
     _case("let go in a handoff", a_handoff(), rules.let_go(a_handoff(), owner=ME), counter=42, checkpoint_owner=None),
 )
@@ -182,7 +229,7 @@ BY_HAND = (
     _case(
         "reposition to a number",
         HALTED,
-        rules.reposition(HALTED, checkpoint="700", start_ms=None),
+        by_hand.reposition(HALTED, Place("700")),
         counter=42,
         owner=None,
         checkpoint="700",
@@ -192,7 +239,7 @@ BY_HAND = (
     _case(
         "reposition an ended row to an instant",
         ENDED,
-        rules.reposition(ENDED, checkpoint=AT_TIMESTAMP, start_ms=77),
+        by_hand.reposition(ENDED, Place(AT_TIMESTAMP, 77)),
         counter=42,
         checkpoint=AT_TIMESTAMP,
         switches=0,
@@ -202,13 +249,16 @@ BY_HAND = (
     Case(
         "reposition a row of the java client",
         JAVA,
-        rules.reposition(JAVA, checkpoint=LATEST, start_ms=77),
+        by_hand.reposition(JAVA, Place(LATEST, 77)),
         LeaseRow(KEY, counter=4, checkpoint=LATEST, native=Native(start_ms=77)),
     ),
+    _case("ask", a_row(), by_hand.request(a_row(), TO_SEEK), native={"request": TO_SEEK}),
+    _case("ask in a handoff", a_handoff(), by_hand.request(a_handoff(), TO_SEEK), native={"request": TO_SEEK}),
+    _case("withdraw", ASKED_TO_SEEK, by_hand.withdraw(ASKED_TO_SEEK, TO_SEEK), native={"request": None}),
     _case(
         "evict",
         a_handoff(),
-        rules.evict(a_handoff()),
+        by_hand.evict(a_handoff()),
         counter=42,
         owner=None,
         checkpoint_owner=None,
@@ -218,11 +268,11 @@ BY_HAND = (
 """What an operator writes; nobody asks later whether it took effect."""
 
 
-def stored(row: LeaseRow, *, requested: bool = True) -> dict[str, Any]:
+def stored(row: LeaseRow, *, extended: bool = True) -> dict[str, Any]:
     """Return the item of ``row`` as another client may have left it: with attributes and fields we do not know."""
     item = item_from_row(row) | STRANGE
-    if row.has_native and requested:
-        item["native"] = item["native"] | {"request": {"id": "r1", "kind": "pause"}}
+    if row.has_native and extended:
+        item["native"] = item["native"] | {"later": {"n": 1, "list": [1]}}
     return item
 
 

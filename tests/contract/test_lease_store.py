@@ -26,14 +26,14 @@ async def test_write_changes_what_it_names_and_nothing_else(bench: Bench, case: 
     """The row is then as the protocol says, and attributes we do not know are as they were."""
     await bench.put(stored(case.row))
     assert await bench.store.write(case.write) == case.after
-    assert await bench.get(KEY) == stored(case.after, requested=case.row.has_native)
+    assert await bench.get(KEY) == stored(case.after, extended=case.row.has_native)
 
 
 @EVERY_WRITE
 async def test_write_is_refused_and_leaves_the_item_when_one_test_fails(bench: Bench, case: Case) -> None:
     """Each test of each write refuses by itself."""
     broken = violations(case.write, stored(case.row))
-    assert len(broken) == len(case.write.tests) >= 2
+    assert len(broken) == len(case.write.tests) >= 1
     for test, item in broken.items():
         await bench.put(item)
         with pytest.raises(ConditionFailedError, match=case.write.operation):

@@ -10,6 +10,8 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 
@@ -96,6 +98,102 @@ def test_nothing_is_changed_while_a_worker_runs(fleet: Fleet) -> None:
     assert done.stderr.startswith(
         f"error: cannot change leases of '{fleet.app}': expected that no worker runs, found alpha/"
     )
+
+
+def test_set_asks_the_worker_that_holds_the_shard_while_it_runs(fleet: Fleet) -> None:
+    """It reads again from there, in a new epoch; the command says by whom, waits, and tells what became of it."""
+    fleet.create(2)
+    fleet.put(20)
+    fleet.start(leases__worker_id="alpha")
+    fleet.until_delivered(20)
+    shard, other = sorted(fleet.put_to)
+    third = [each for each in fleet.deliveries() if each.shard == shard][2]
+    before = fleet.rows()[shard]
+    done = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", str(third.sequence), "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    plan, answer = done.stdout.splitlines()
+    holder = before["leaseOwner"]["S"]
+    assert plan.startswith(f"{shard}: after ")
+    assert plan.endswith(f" -> after {third.sequence}, by its holder {holder}")
+    assert answer.startswith(f"{shard}: applied; now after ")
+    assert answer.endswith(f", held by {holder}")
+    fleet.until_delivered_times(2 * len(fleet.put_to[shard]) - 3, shard)
+    again = [each for each in fleet.deliveries() if each.shard == shard][len(fleet.put_to[shard]) :]
+    assert [each.number for each in again] == fleet.put_to[shard][3:]
+    assert sum(each.shard == other for each in fleet.deliveries()) == len(fleet.put_to[other])
+    row = fleet.rows()[shard]
+    assert row["native"]["M"]["token"] != before["native"]["M"]["token"]
+
+
+def test_nothing_is_asked_of_a_holder_that_hears_nothing(fleet: Fleet) -> None:
+    """One that is no kcl_py worker, and renews the row all the same."""
+    fleet.create(1)
+    fleet.put(10)
+    stopped(fleet, 10)
+    [shard] = fleet.shards()
+    at: dict[str, Any] = {"TableName": fleet.app, "Key": {"leaseKey": {"S": shard}}}
+    is_over = Event()
+
+    def renew() -> None:
+        while not is_over.wait(0.5):
+            update = "SET leaseOwner = :o ADD leaseCounter :n"
+            values = {":o": {"S": "java-1"}, ":n": {"N": "1"}}
+            fleet.dynamodb.update_item(**at, UpdateExpression=update, ExpressionAttributeValues=values)
+
+    holder = Thread(target=renew)
+    holder.start()
+    failed = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", "trim_horizon", "--yes")
+    is_over.set()
+    holder.join()
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == (
+        f"error: cannot ask java-1 about '{shard}': expected a kcl_py worker to hold it, found another; stop it\n"
+    )
+    assert "request" not in fleet.rows()[shard]["native"]["M"]
+
+
+def test_release_asks_a_worker_at_work_for_the_shards_that_are_named(fleet: Fleet) -> None:
+    """Another takes it; what nobody has named stays with whoever is at work."""
+    fleet.create(2)
+    fleet.put(20)
+    fleet.start()
+    fleet.until_delivered(20)
+    assert fleet.run("leases", "release", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    shard = min(fleet.put_to)
+    holder = fleet.rows()[shard]["leaseOwner"]["S"]
+    done = fleet.run("leases", "release", "worker.yaml", "--shard", shard, "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    plan, answer = done.stdout.splitlines()
+    assert plan == f"{shard}: held by {holder} -> free, by its holder {holder}"
+    assert answer.startswith(f"{shard}: applied; now after ")
+    fleet.put(20)
+    fleet.until_delivered(40)
+
+
+def test_request_that_nobody_answers_is_told_shown_and_withdrawn(fleet: Fleet) -> None:
+    """A second one is refused while it stands."""
+    fleet.create(1)
+    fleet.put(10)
+    worker = fleet.start("Stuck", leases__handoff_timeout_s=60)
+    fleet.until_delivered(10)
+    [shard] = fleet.shards()
+    asked = ("leases", "set", "worker.yaml", "--shard", shard, "--to", "trim_horizon", "--yes")
+    failed = fleet.run(*asked, leases__handoff_timeout_s=1)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith(f"error: no answer within 4 s about {shard}: the requests stand, ")
+    assert failed.stderr.endswith("kcl leases show lists what stands, kcl leases withdraw takes it back\n")
+    assert ", asked to seek TRIM_HORIZON (" in fleet.run("leases", "show", "worker.yaml").stdout
+    again = fleet.run(*asked)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "expected that nothing is asked of it, found a request to seek TRIM_HORIZON (" in again.stderr
+    done = fleet.run("leases", "withdraw", "worker.yaml", "--yes")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{shard}: asked to seek TRIM_HORIZON -> not asked\n1 changes made\n",
+    )
+    assert "request" not in fleet.rows()[shard]["native"]["M"]
+    assert fleet.run("leases", "withdraw", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    worker.kill()
 
 
 def test_nothing_is_changed_that_nobody_has_agreed_to(fleet: Fleet) -> None:

@@ -47,6 +47,7 @@ MUST_HAPPEN = {
     "storms": "storm",
     "actors killed": "kill",
     "rows deleted": "row deleted",
+    "requests carried out": "kcl_py.lease.request_applied",
     "failing batches": "kcl_py.batch.failed",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",

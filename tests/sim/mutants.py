@@ -21,13 +21,13 @@ MUTANTS = (
     Mutant(
         "renew without a condition",
         "kcl_py/leases/rules.py",
-        "    tests = (Is(_COUNTER, row.counter), named, Is(_TOKEN, token))\n",
+        "    tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))\n",
         "    tests = ()\n",
     ),
     Mutant(
         "take without a condition",
         "kcl_py/leases/rules.py",
-        '        operation="take",\n        key=row.key,\n        tests=_as_seen(row),\n',
+        '        operation="take",\n        key=row.key,\n        tests=as_seen(row),\n',
         '        operation="take",\n        key=row.key,\n        tests=(),\n',
     ),
     Mutant(
@@ -69,7 +69,7 @@ MUTANTS = (
     Mutant(
         "an epoch that does not grow",
         "kcl_py/leases/possession.py",
-        '        epoch = int(taken.write.set[("leaseCounter",)])\n',
+        "        epoch = int(taken.write.set[COUNTER])\n",
         "        epoch = 1\n",
     ),
     Mutant(
@@ -82,8 +82,8 @@ MUTANTS = (
     Mutant(
         "release under any token",
         "kcl_py/leases/rules.py",
-        "        tests=(Is(_COUNTER, row.counter), Is(_OWNER, owner), Is(_HOLDER, None), Is(_TOKEN, token)),\n",
-        "        tests=(),\n",
+        "    tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))\n",
+        "    tests = ()\n",
     ),
     Mutant(
         "let what runs go on after the lease is lost",
@@ -114,8 +114,8 @@ MUTANTS = (
     Mutant(
         "a take that resets the checkpoint",
         "kcl_py/leases/rules.py",
-        "        set={_COUNTER: row.counter + 1, _OWNER: owner}\n        | (",
-        "        set={_COUNTER: row.counter + 1, _OWNER: owner, _CHECKPOINT: TRIM_HORIZON}\n        | (",
+        "        set={COUNTER: row.counter + 1, OWNER: owner}\n        | (",
+        "        set={COUNTER: row.counter + 1, OWNER: owner, CHECKPOINT: TRIM_HORIZON}\n        | (",
     ),
     Mutant(
         "answer a checkpoint before it is stored",
@@ -286,6 +286,37 @@ MUTANTS = (
         "        if not row.in_handoff:\n            return Step.TAKE\n",
         "        return Step.TAKE\n",
     ),
+    # requests
+    Mutant(
+        "leave a request in the row that it is answered in",
+        "kcl_py/leases/rules.py",
+        '        remove=(REQUEST, native("delivered"), ',
+        '        remove=(native("delivered"), ',
+    ),
+    Mutant(
+        "answer a request before the shard is drained",
+        "kcl_py/tree/agenda.py",
+        "        last = self._last_said(now)\n",
+        "        last = self._last_said(now) or (Drained(None, None, 0) if self.asked(row) is not None else None)\n",
+    ),
+    Mutant(
+        "go on where the shard was, wherever it was moved to",
+        "kcl_py/tree/pipeline.py",
+        "        self._begin_after(start.row.position)\n",
+        "        self._begin_after(self._ledger.prefix or start.row.position)\n",
+    ),
+    Mutant(
+        "store after a move what was finished before it",
+        "kcl_py/tree/agenda.py",
+        "        self.checkpoints.refuse()\n        self.checkpoints.begin(row.position)\n",
+        "        self.checkpoints.refuse()\n",
+    ),
+    Mutant(
+        "go on under the same epoch after a move",
+        "kcl_py/leases/possession.py",
+        "token=moved.write.token, epoch=epoch))\n",
+        "token=moved.write.token))\n",
+    ),
     # resharding
     Mutant(
         "children before parents",
@@ -308,7 +339,7 @@ MUTANTS = (
     Mutant(
         "complete before the children have rows",
         "kcl_py/tree/lease.py",
-        "        self._request(partial(make_children, self._worker, self._row, self._possession.token, known))\n",
+        "        self._pen.request(partial(make_children, self._worker, self._row, self._possession.token, known))\n",
         "        self._agenda.children = tuple(child.shard_id for child in known)\n        self._go_on()\n",
     ),
     Mutant(

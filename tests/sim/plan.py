@@ -5,15 +5,17 @@ how an event is carried out. Instants are virtual seconds from the beginning.
 """
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 KINDS = (
     "start", "crash", "cancel", "stop", "kill", "pause", "freeze", "jump", "cut", "storm",
-    "split", "merge", "count", "delete row",
+    "split", "merge", "count", "delete row", "request",
 )  # fmt: skip
 FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "delay", "stale", "expired")
+REQUESTS = ("number", "number", "time", "latest", "release")
 SERVICES = ("kinesis", "dynamodb")
 
 
@@ -30,6 +32,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     what: str = ""
     step: int = 0
     """A crash waits for so many steps of the worker's tasks, and so hits any of its await points."""
+    to: float = 0.0
+    """Where in the shard, or in the time until now, a request goes: 0 the beginning, just below 1 the end."""
 
 
 class Weather(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -109,7 +113,7 @@ def plan(seed: int) -> Plan:
         weather=_weather(draw),
         late=draw.choice((0.0, 0.0, 0.01, 0.05)),
         stale_s=draw.choice((0.0, 0.0, 1.0)),
-        events=_events(draw, slots, calm_s, failover_s),
+        events=_in_order(*_events(draw, slots, calm_s, failover_s), *_requests(seed, calm_s)),
     )
 
 
@@ -209,6 +213,19 @@ def _events(draw: random.Random, slots: int, calm_s: float, failover_s: float) -
         )
         step = draw.randint(1, 200) if kind == "crash" else 0
         events.append(Event(round(at_s, 3), kind, slot, for_s, round(draw.random(), 6), what, step))
+    return _in_order(*events)
+
+
+def _requests(seed: int, calm_s: float) -> Iterator[Event]:
+    """Draw what an operator asks of holders; from a chance of its own, so that all else in a life stays as it was."""
+    draw = random.Random(f"requests {seed}")
+    if draw.random() < 0.6:
+        for _ in range(draw.choice((1, 1, 2, 5))):
+            at_s, share, to = _at(draw, calm_s), round(draw.random(), 6), round(draw.random(), 6)
+            yield Event(at_s, "request", share=share, what=draw.choice(REQUESTS), to=to)
+
+
+def _in_order(*events: Event) -> tuple[Event, ...]:
     return tuple(sorted(events, key=lambda event: event.at_s))
 
 

@@ -22,11 +22,11 @@ LONG_S, LONG_CHANCE = 60.0, 0.1
 class Storm:
     """What the processors of a fleet have in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, finished: set[int]) -> None:
         self.is_on = True
         """Whether things go wrong at present."""
-        self.finished: set[int] = set()
-        """Numbers of the records that some processor has finished."""
+        self.finished = finished
+        """Numbers of the records that some processor has finished; shared with who has them read again."""
 
 
 def processor(

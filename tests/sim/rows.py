@@ -1,6 +1,6 @@
 """The lease table as its requests change it: notes each write that moves more than a heartbeat."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.sim.history import History
@@ -20,6 +20,13 @@ class Rows:
     def __init__(self, table: str, history: History) -> None:
         self._table, self._history = table, history
         self._known: dict[str, dict[str, Any]] = {}
+        self.on_moved: Callable[[str, str], None] = lambda _shard, _request: None
+        """Called when a holder has done what a request asked for that moves its shard."""
+
+    @property
+    def standing(self) -> list[str]:
+        """The shards of whose holders something is asked, but of those that have ended."""
+        return [key for key, row in self._known.items() if row.get("request") and row["checkpoint"] != "SHARD_END"]
 
     def follow(self, life: str, operation: str, params: Any, reply: Any) -> None:
         """Take over one request of ``life`` and its reply."""
@@ -49,9 +56,14 @@ class Rows:
             "checkpoint": _text(item, "checkpoint"),
             "token": _text(native, "token"),
         }
-        key = item["leaseKey"]["S"]
-        if self._known.get(key) != shown:
+        if request := native.get("request"):
+            shown["request"] = _text(request["M"], "id")
+            shown["kind"] = _text(request["M"], "kind")
+        key, before = item["leaseKey"]["S"], self._known.get(item["leaseKey"]["S"], {})
+        if before != shown:
             self._known[key] = shown
+            if before.get("kind") == "seek" and "kind" not in shown and before["token"] != shown["token"]:
+                self.on_moved(key, before["request"])
             self._history.note("row", w=life, shard=key, counter=int(item["leaseCounter"]["N"]), **shown)
 
 

@@ -15,6 +15,7 @@ from kcl_py.local.model import EndShape, Kinesis
 from kcl_py.records import Record
 from tests.sim.history import History
 from tests.sim.numbers import renumbered, shorter
+from tests.sim.operator import Operator
 from tests.sim.plan import Event, Plan
 from tests.sim.rows import Rows
 from tests.simclock import SimClock
@@ -48,6 +49,7 @@ class Services:
             "dynamodb": DynamoDBClient(self._tables, clock).answer,
         }
         self.rows = Rows(APP, history)
+        self.operator = Operator(APP, self._tables, self.rows, history, loop.time)
         self.put_records = 0
         self.done: Counter[str] = Counter()
         """How often what was done to the stream and the table."""
@@ -73,7 +75,9 @@ class Services:
         ]
         reply = self._kinesis.call("PutRecords", {"StreamName": STREAM, "Records": entries})
         for number, key, entry in zip(numbers, keys, reply["Records"], strict=True):
-            self._history.note("put", n=number, key=key, shard=entry["ShardId"], seq=shorter(entry["SequenceNumber"]))
+            shard, sequence = entry["ShardId"], shorter(entry["SequenceNumber"])
+            self._history.note("put", n=number, key=key, shard=shard, seq=sequence)
+            self.operator.note_put(shard, number, sequence)
 
     def reshard(self, event: Event) -> None:
         """Split, merge or recount, if the stream lets us."""

@@ -42,6 +42,9 @@ START = [
 FINISH = [line(90.0, "calm"), line(99.0, "left", tasks=[]), line(99.0, "shard", shard="s0", parents=[])]
 TAKEN = row(1.0, "TRIM_HORIZON")
 READ = [put(0), TAKEN, batch(2.0, 0), *done(3.0)]
+ASKED = [line(3.5, "ask", shard="s0", id="r0", kind="seek", before=0),
+    row(3.5, "100") | {"request": "r0", "kind": "seek"}]  # fmt: skip
+MOVED = [*READ, *ASKED, row(4.0, "TRIM_HORIZON", token="2")]
 CHILD = line(99.0, "shard", shard="s1", parents=["s0"])
 
 BAD: dict[str, list[Line]] = {
@@ -50,6 +53,7 @@ BAD: dict[str, list[Line]] = {
         row(3.5, "TRIM_HORIZON", token="2"), batch(4.0, 0, processor=1, epoch=2), *done(5.0, processor=1)],
     "a_processor_goes_on_where_it_is": [put(0), TAKEN, batch(2.0, 0) | {"again": True}, *done(3.0)],
     "nothing_finished_comes_again": [*READ, batch(4.0, 0, processor=1), *done(5.0, processor=1)],
+    "what_is_asked_for_is_read": MOVED,
     "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
@@ -63,6 +67,7 @@ BAD: dict[str, list[Line]] = {
     "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
     "only_the_owner_writes_a_checkpoint": [*READ, row(4.0, "100", w="b")],
     "an_end_is_final": [*READ, row(4.0, END, owner=None), row(5.0, END, w="b", owner="B", token="2")],
+    "requests_are_carried_out": [*READ, *ASKED, line(95.0, "drained", left=0)],
     "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a", grace_s=3.0),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
     "a_row_goes_when_it_is_done_with": [*READ, row(4.0, END, owner=None), line(12.0, "deleted", shard="s0", w="a")],
@@ -159,6 +164,36 @@ def test_shares_are_those_of_the_workers_that_rest(owners: str, is_good: bool) -
     rest = [line(98.0, "rest", w=life, held_bytes=0) for life in "ab"]
     found = set(judged([*rows, *shards, line(88.0, "drained", left=0), *rest]))
     assert found == (set() if is_good else {"shares_are_even"})
+
+
+AGAIN = [batch(5.0, 0, processor=1, epoch=2), *done(6.0, processor=1)]
+
+
+def test_who_is_asked_to_go_back_reads_again_and_stores_it_anew() -> None:
+    """Under another epoch; what was finished before counts no more."""
+    assert list(judged([*MOVED, *AGAIN, row(7.0, "100", token="2")])) == []
+    assert set(judged([*MOVED, row(4.5, "100", token="2"), *AGAIN])) == {"checkpoints_are_true"}
+    begins_late = [*MOVED, put(1), batch(5.0, 1, processor=1, epoch=2), *done(6.0, processor=1)]
+    assert set(judged(begins_late)) == {"what_is_asked_for_is_read"}
+
+
+def test_who_is_asked_to_go_forward_need_not_read_what_is_before() -> None:
+    """But all that comes after it."""
+    ahead = [*READ, put(1), put(2), ASKED[0] | {"before": 2}, ASKED[1], row(4.0, "101", token="2")]
+    rest = [batch(5.0, 2, processor=1, epoch=2), *done(6.0, processor=1)]
+    assert list(judged([*ahead, *rest])) == []
+    assert "every_record_is_finished" in set(judged(ahead))
+
+
+@pytest.mark.parametrize(("kind", "owner", "token", "is_good"), [
+    ("release", None, "1", True), ("release", "A", "1", False), ("seek", None, "1", False), ("release", "B", "2", True),
+])  # fmt: skip
+def test_request_goes_with_what_was_asked_for(kind: str, owner: str | None, token: str, is_good: bool) -> None:
+    """A release with the owner, or with another who has taken the shard meanwhile."""
+    asked = [ASKED[0] | {"kind": kind}, row(3.5, "100") | {"request": "r0", "kind": kind}]
+    answer = [row(4.0, "100", w=(owner or "a").lower(), owner=owner, token=token)]
+    found = set(judged([*READ, *asked, *answer]))
+    assert found == (set() if is_good else {"requests_are_carried_out"})
 
 
 def test_who_is_cancelled_in_calm_lets_go_too() -> None:

@@ -51,7 +51,7 @@ class World:
         self.plan, self.history, self._loop = plan, history, sim_loop()
         self._draw = plan.drawn("world")
         self._services = Services(plan, history, self._loop, self._draw)
-        self._storm = Storm()
+        self._storm = Storm(self._services.operator.finished)
         self._lives = count(1)
         self._slots: dict[int, Life] = {}
         self.lives: list[Life] = []
@@ -67,7 +67,7 @@ class World:
         for faults in self._faults:
             for (_, _, kind), times in faults.happened.items():
                 found[kind] += times
-        return found + self._services.done
+        return found + self._services.done + self._services.operator.done
 
     # --- the course of things ----------------------------------------------------------------------------------
 
@@ -121,10 +121,10 @@ class World:
         self._services.put(LAST_RECORDS)
 
     async def _drained(self) -> None:
-        """Keep a worker running until each record has been finished once, or for as long as that may take."""
+        """Keep a worker running until all is read and nothing is asked, or for as long as that may take."""
         ends_at_s = self._loop.time() + self._patience_s
         while (is_any_paused := any(life.is_paused for life in self.lives)) or (
-            self._unread and self._loop.time() < ends_at_s
+            (self._unread or self._services.rows.standing) and self._loop.time() < ends_at_s
         ):
             self._revive()
             if not any(not life.is_over and not life.is_stopping for life in self.lives):
@@ -179,6 +179,8 @@ class World:
                 self._services.reshard(event)
             case "delete row":
                 self._services.delete_row(event.share)
+            case "request":
+                self._services.operator.ask(event)
             case "storm":
                 self._blow(event)
             case _ if life is not None and life.can(event.kind):

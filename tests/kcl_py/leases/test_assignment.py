@@ -352,6 +352,14 @@ def test_resting_row_is_left_to_others() -> None:
     assert plan(a_fleet(rows, resting=["shardId-000000000000"])).takes == ("shardId-000000000001",)
 
 
+def test_balance_pulls_another_row_than_one_that_rests_here() -> None:
+    """Such as one that was let go because somebody asked for that: it would come straight back."""
+    rows = {key: held_row(key, "b", taken_ms=taken) for taken, key in enumerate(("s-0", "s-1", "s-2"))}
+    assert plan(a_fleet(rows, a_worker("b"))).pulls == ("s-2",)
+    assert plan(a_fleet(rows, a_worker("b"), resting={"s-2"})).pulls == ("s-1",)
+    assert plan(a_fleet(rows, a_worker("b"), resting=set(rows))).pulls == ()
+
+
 def test_draining_worker_wants_nothing() -> None:
     """Who leaves takes nothing on."""
     assert plan(a_fleet(rows_of([None, "other"]), me=a_worker("me", state="draining"))) == Plan()

@@ -6,8 +6,18 @@ import pytest
 
 from kcl_py.leases.lineage import discover
 from kcl_py.leases.memory import MemoryLeaseStore
-from kcl_py.leases.repositioning import Change, begin_anew, begin_at, let_go, moving
-from kcl_py.leases.row import SHARD_END, LeaseRow, Native, WorkerRow
+from kcl_py.leases.repositioning import (
+    Change,
+    ask_to_begin_at,
+    ask_to_let_go,
+    begin_anew,
+    begin_at,
+    let_go,
+    moving,
+    place_of,
+)
+from kcl_py.leases.requests import RELEASE, SEEK, Place
+from kcl_py.leases.row import SHARD_END, LeaseRow, Native, Request, WorkerRow
 from kcl_py.leases.start import start_position
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Listing, Position, PositionKind, ShardInfo
@@ -35,8 +45,8 @@ def in_words(changes: tuple[Change, ...]) -> list[str]:
 )
 def test_a_plan_says_from_where_to_where(to: Position | SequenceNumber, said: str) -> None:
     """So that who agrees to it knows to what."""
-    change = begin_at(LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1)), to, now_ms=100_000)
-    assert change.what == said
+    row = LeaseRow("s-0", checkpoint="900", native=Native(start_ms=1))
+    assert begin_at(row, place_of(row, to, now_ms=100_000)).what == said
 
 
 @pytest.mark.asyncio
@@ -51,7 +61,7 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
     merged = ShardInfo("s-2", ("s-0", "s-1"), (0, 9), closed=False, starts_at=2)
     row = LeaseRow("s-2", checkpoint="900", parents=merged.parents)
     store = MemoryLeaseStore([row])
-    write = begin_at(row, to, now_ms=100_000).write
+    write = begin_at(row, place_of(row, to, now_ms=100_000)).write
     assert write is not None
     moved = await store.write(write)
     assert discover(Listing((*legs, merged), server_time_s=100.0), {"s-2": moved}, start) == ()
@@ -127,6 +137,19 @@ def test_anew_makes_the_rows_that_are_missing() -> None:
 def test_letting_go_names_who_held_the_row() -> None:
     """Both, in a handoff."""
     assert let_go(LeaseRow("s", owner="b", checkpoint_owner="a")).what == "held by a and b -> free"
+
+
+def test_what_is_asked_says_of_whom_and_leaves_the_row_to_him() -> None:
+    """Of the holder, also while another waits for the shard; nothing but the request is written."""
+    row = LeaseRow("s", owner="b", checkpoint_owner="a", checkpoint="900", native=Native(token="t"))
+    to_seek, to_let_go = ask_to_begin_at(row, Place("700"), "r1"), ask_to_let_go(row, "r2")
+    assert to_seek.what == "after 900 -> after 700, by its holder a"
+    assert to_let_go.what == "held by a -> free, by its holder a"
+    for change, request in ((to_seek, Request("r1", SEEK, "700")), (to_let_go, Request("r2", RELEASE))):
+        assert change.request == request
+        assert change.write is not None
+        assert change.write.set.keys() == {("native", "request")}
+        assert not change.write.remove
 
 
 def test_workers_are_known_by_what_moves() -> None:

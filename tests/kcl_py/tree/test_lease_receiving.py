@@ -10,7 +10,7 @@ from kcl_py.leases.row import LeaseRow, Native
 from kcl_py.leases.store import Is, Write
 from kcl_py.leases.view import How
 from kcl_py.records import SequenceNumber
-from kcl_py.tree.lease import POLL_S
+from kcl_py.tree.alarms import POLL_S
 from kcl_py.tree.messages import (
     Acquired,
     Awaiting,

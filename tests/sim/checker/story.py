@@ -50,6 +50,18 @@ class Batch:
         self.excused_s = excused_s
 
 
+@dataclass(frozen=True)
+class Move:
+    """A holder has gone on elsewhere, as it was asked to."""
+
+    life: str
+    shard: str
+    epoch: int
+    before: int
+    """How many records of the shard come before the place; they need not be read any more."""
+    at_s: float
+
+
 @dataclass
 class Story:
     """A history, sorted by what the laws ask."""
@@ -68,7 +80,13 @@ class Story:
     shard_of: dict[int, str] = field(default_factory=dict)
     """Of each record."""
     done_s: dict[int, float] = field(default_factory=dict)
-    """When each record was first finished."""
+    """When each record was first finished, or skipped because the holder was asked to."""
+    finishes_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Each time that each record was finished, in order."""
+    skipped: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Records of each shard that nobody was to read any more in the end."""
+    moves: dict[str, list[Move]] = field(default_factory=lambda: defaultdict(list))
+    """Of each shard."""
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
@@ -127,6 +145,11 @@ class Story:
         records = self.truth.get(shard, ())
         return list(accumulate((self.done_s.get(record, NEVER) for record in records), max, initial=0.0))
 
+    def is_finished_within(self, shard: str, places: range, since_s: float, at_s: float) -> bool:
+        """Return whether all these records of a shard have been finished between two instants."""
+        records = (self.truth[shard][place] for place in places)
+        return all(any(since_s <= done_s <= at_s for done_s in self.finishes_s.get(one, ())) for one in records)
+
     def covered(self, shard: str, checkpoint: str) -> int:
         """Return how many records of a shard a checkpoint covers."""
         if checkpoint == END:
@@ -146,6 +169,7 @@ def read(lines: Iterable[bytes | str]) -> Story:
     _read_records(story)
     _read_batches(story)
     _read_takes(story)
+    _read_moves(story)
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
     _read_deletions(story)
@@ -201,6 +225,7 @@ def _read_batches(story: Story) -> None:
 def _finish(story: Story, records: list[int], now_s: float) -> None:
     for record in records:
         story.done_s.setdefault(record, now_s)
+        story.finishes_s[record].append(now_s)
 
 
 def _read_deletions(story: Story) -> None:
@@ -219,3 +244,27 @@ def _read_takes(story: Story) -> None:
         if line["token"] is not None and line["token"] != tokens.get(line["shard"]):
             tokens[line["shard"]] = line["token"]
             story.took_s.setdefault((line["w"], line["shard"], line["counter"]), line["t"])
+
+
+def _read_moves(story: Story) -> None:
+    asked = {line["id"]: line for line in story.of("ask")}
+    rows: dict[str, dict[str, Any]] = {}
+    for line in story.of("row"):
+        before, rows[line["shard"]] = rows.get(line["shard"]), line
+        if before is not None and is_move(before, line):
+            move = Move(line["w"], line["shard"], line["counter"], asked[before["request"]]["before"], line["t"])
+            story.moves[move.shard].append(move)
+            _skip(story, move)
+
+
+def is_move(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether a write has done what was asked for that moves a shard."""
+    is_answer = before.get("kind") == "seek" and "request" not in after
+    return is_answer and before["token"] != after["token"] and after["checkpoint"] != END
+
+
+def _skip(story: Story, move: Move) -> None:
+    passed = story.truth.get(move.shard, [])[: move.before]
+    story.skipped[move.shard] = {record for record in passed if record not in story.finishes_s}
+    for record in passed:
+        story.done_s[record] = min(move.at_s, story.done_s.get(record, NEVER))

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tests.sim.checker.story import END, NEVER, SENTINELS, Story
+from tests.sim.checker.story import END, NEVER, SENTINELS, Move, Story, is_move
 
 LONG_REST_S = 3.5
 """Beside two failover times, in which the shares of the dead expire: a few ticks and the handoffs."""
@@ -16,19 +16,33 @@ SLACK_S = 0.5
 
 
 def checkpoints_are_true(story: Story) -> Iterator[str]:
-    """A checkpoint never goes back, and never passes a record that was not finished when it was stored."""
+    """A checkpoint never goes back, and never passes a record that was not finished when it was stored.
+
+    Unless a holder was asked for that, and then in the write that answers; from then on what is finished anew counts.
+    """
     finished_s = {shard: story.finished_s(shard) for shard in story.truth}
     stored: dict[str, int] = {}
+    moves: dict[str, Move] = {}
     ever: dict[str, int] = defaultdict(int)
+    rows: dict[str, dict[str, Any]] = {}
     for line in story.lines:
         if line["e"] == "deleted":
             stored.pop(line["shard"], None)
+            moves.pop(line["shard"], None)
         elif line["e"] == "row":
             shard, text = line["shard"], line["checkpoint"]
-            covered = story.covered(shard, text)
+            covered, before = story.covered(shard, text), rows.get(shard)
+            rows[shard] = line
+            if before is not None and is_move(before, line):
+                stored[shard], ever[shard] = covered, max(covered, ever[shard])
+                moves[shard] = next(move for move in story.moves[shard] if move.at_s == line["t"])
+                continue
             if covered < stored.get(shard, 0):
                 yield f"{shard}: {line['w']} moved the checkpoint back to {covered} at {line['t']:.3f}"
-            if covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]:
+            since = moves.get(shard)
+            anew = range(max(stored.get(shard, 0), since.before), covered) if since is not None else range(0)
+            is_early = since is not None and not story.is_finished_within(shard, anew, since.at_s, line["t"])
+            if is_early or (covered > stored.get(shard, 0) and finished_s.get(shard, [0.0])[covered] > line["t"]):
                 yield f"{shard}: {line['w']} stored {_brief(text)} at {line['t']:.3f} beyond an unfinished record"
             stored[shard] = max(covered, stored.get(shard, 0))
             ever[shard] = max(covered, ever[shard])
@@ -37,7 +51,10 @@ def checkpoints_are_true(story: Story) -> Iterator[str]:
 
 
 def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
-    """Who moves a checkpoint owned the row before, under the token that the row has; taking it moves nothing."""
+    """Who moves a checkpoint owned the row before, under the token that the row has; taking it moves nothing.
+
+    An owner that was asked to go on elsewhere writes a fresh token with that.
+    """
     rows: dict[str, dict[str, Any]] = {}
     for line in story.lines:
         if line["e"] == "deleted":
@@ -47,7 +64,7 @@ def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
             rows[line["shard"]] = line
             if before is None or before["checkpoint"] == line["checkpoint"]:
                 continue
-            if before["token"] != line["token"] and line["checkpoint"] != END:
+            if before["token"] != line["token"] and line["checkpoint"] != END and not is_move(before, line):
                 yield f"{line['shard']}: a take by {line['w']} moved the checkpoint at {line['t']:.3f}"
             elif story.owners.get(line["w"]) != (before["asked"] or before["owner"]):
                 yield f"{line['shard']}: {line['w']} moved the checkpoint of {before['owner']} at {line['t']:.3f}"
@@ -103,6 +120,29 @@ def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
                     yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f}, and {child} has no progress"
 
 
+def requests_are_carried_out(story: Story) -> Iterator[str]:
+    """Once faults cease none stands for long; and none goes but with what was asked for, or the end of the shard."""
+    rows: dict[str, dict[str, Any]] = {}
+    tokens: dict[str, str] = {}
+    for line in story.lines:
+        if line["e"] in ("drained", "stuck"):
+            for shard, row in rows.items():
+                if row.get("request") and row["checkpoint"] != END:
+                    yield f"{shard}: nobody has carried out {row['request']} by {line['t']:.3f}"
+        elif line["e"] == "deleted":
+            rows.pop(line["shard"], None)
+        elif line["e"] == "row":
+            before, rows[line["shard"]] = rows.get(line["shard"]), line
+            if request := line.get("request"):
+                tokens.setdefault(request, line["token"])
+            if before is None or not before.get("request") or request or line["checkpoint"] == END:
+                continue
+            is_seek = before["kind"] == "seek"
+            is_done = is_move(before, line) if is_seek else tokens[before["request"]] != line["token"]
+            if not is_done and (is_seek or line["owner"] is not None):
+                yield f"{line['shard']}: {line['w']} took {before['request']} out at {line['t']:.3f}, and did not do it"
+
+
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
     """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership.
 
@@ -144,6 +184,8 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
         if batch.done_s < story.calm_s or within_s.get(batch.life) is None or batch.shard not in rows:
             continue
         if batch.shard in story.deleted:  # with its row what was stored is gone
+            continue
+        if any(move.at_s > batch.done_s for move in story.moves.get(batch.shard, ())):
             continue
         is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
         if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:

@@ -1,0 +1,64 @@
+"""Waits until the holders of shards have answered what ``kcl leases`` asks of them, and says what became of it."""
+
+from typing import TYPE_CHECKING
+
+from anyio import get_cancelled_exc_class
+
+from actors.clock import SystemClock
+from kcl_py.cli.failure import WORKER_FAILED, print_error
+from kcl_py.cli.output import say
+from kcl_py.errors import MissingError, RequestError
+from kcl_py.leases.answers import answer
+from kcl_py.leases.row import LeaseRow, Request
+from kcl_py.printable import printable
+
+if TYPE_CHECKING:
+    from kcl_py.leases.store import LeaseStore
+
+LOOK_S = 0.5
+"""Between two looks at the rows; a holder sees a request with its next heartbeat."""
+HOW_ON = "kcl leases show lists what stands, kcl leases withdraw takes it back"
+
+Asked = dict[str, tuple[Request, LeaseRow]]
+"""By shard: what was asked, and the row when that was last seen to stand."""
+
+
+async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: float) -> int:
+    """Look until no request stands, or for so long; return 0 if all were carried out."""
+    clock, failed = SystemClock(), 0
+    ends_at = clock.monotonic() + patience_s
+    while asked and clock.monotonic() < ends_at:
+        try:
+            await clock.sleep(LOOK_S)
+        except get_cancelled_exc_class():
+            print_error(f"cut off while {len(asked)} requests stand; {HOW_ON}")
+            raise
+        for key in list(asked):
+            failed += await _look(store, asked, key)
+    if asked:
+        print_error(
+            f"no answer within {patience_s:g} s about {', '.join(map(printable, asked))}: the requests stand, and are "
+            f"carried out by whoever holds the shards next; {HOW_ON}"
+        )
+    elif failed:
+        print_error(f"{failed} requests were not applied")
+    return WORKER_FAILED if asked or failed else 0
+
+
+async def _look(store: "LeaseStore", asked: Asked, key: str) -> bool:
+    """Look at one row, and tell of it once there is an answer; True if that is no good one."""
+    request, before = asked[key]
+    try:
+        row = await store.read(key)
+    except MissingError:
+        row = None
+    except RequestError:  # the next look may get through
+        return False
+    found = answer(request, before, row)
+    if found is None:
+        assert row is not None
+        asked[key] = request, row
+        return False
+    del asked[key]
+    say(f"{printable(key)}: {printable(found.what)}\n")
+    return not found.is_applied

@@ -1,0 +1,36 @@
+"""Where the attributes of a lease row are, and the tests that most writes have in common. Pure."""
+
+from kcl_py.leases.row import LeaseRow
+from kcl_py.leases.store import Is, Path
+
+COUNTER: Path = ("leaseCounter",)
+OWNER: Path = ("leaseOwner",)
+HOLDER: Path = ("checkpointOwner",)
+SWITCHES: Path = ("ownerSwitchesSinceCheckpoint",)
+CHECKPOINT: Path = ("checkpoint",)
+SUB: Path = ("checkpointSubSequenceNumber",)
+THROUGHPUT: Path = ("throughputKBps",)
+CHILDREN: Path = ("childShardIds",)
+NATIVE: Path = ("native",)
+PENDING: tuple[Path, ...] = (
+    ("pendingCheckpoint",),
+    ("pendingCheckpointSubSequenceNumber",),
+    ("pendingCheckpointState",),
+)
+"""A prepared checkpoint of the Java client; as there, a real checkpoint ends it."""
+
+
+def native(field: str) -> Path:
+    """Return the path of a field of the ``native`` map."""
+    return ("native", field)
+
+
+TOKEN = native("token")
+REQUEST = native("request")
+REQUEST_ID = (*REQUEST, "id")
+VOLATILE = tuple(native(field) for field in ("lag_ms", "lag_at", "halted", "fault"))
+
+
+def as_seen(row: LeaseRow) -> tuple[Is, ...]:
+    """Test that nobody has written the row since, but for one who asks something of its holder."""
+    return (Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, row.checkpoint_owner))

@@ -1,0 +1,70 @@
+"""What somebody outside asks of the holder of a shard, and whether it can be done. Pure.
+
+A request stands in ``native.request`` until a holder has carried it out, in the very write that takes it out; it stays
+there over takes and handoffs, so a holder that dies leaves it to the next one. In words: docs/leases.md, "Requests".
+Instants are Unix milliseconds.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Request
+from kcl_py.records import is_number
+
+SEEK = "seek"
+"""Go on at a position."""
+RELEASE = "release"
+"""Drain, store what is finished, and let go. Meant for the ownership that is asked: with its end it is answered."""
+KINDS = (SEEK, RELEASE)
+_EXPECTED = "a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the reading of a shard goes on, as a row holds it.
+
+    ``str()`` is what a request says: the digits of a number, ``TRIM_HORIZON``, or ``LATEST`` and ``AT_TIMESTAMP`` with
+    their instant, as in ``AT_TIMESTAMP@1700000000000``.
+    """
+
+    checkpoint: str
+    """A sequence number in digits, of the last record that counts as finished, or a sentinel."""
+    start_ms: int | None = None
+    """Where reading begins until there is a real checkpoint."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what ``str()`` wrote; raises ``ValueError``."""
+        checkpoint, at, instant = text.partition("@")
+        if not at and (checkpoint == TRIM_HORIZON or is_number(checkpoint)):
+            return cls(checkpoint)
+        if checkpoint in (LATEST, AT_TIMESTAMP) and is_number(instant):
+            return cls(checkpoint, int(instant))
+        raise ValueError(f"expected {_EXPECTED}, found {text!r}")
+
+    def __str__(self) -> str:
+        return self.checkpoint if self.start_ms is None else f"{self.checkpoint}@{self.start_ms}"
+
+
+def in_words(request: Request) -> str:
+    """Say what is asked."""
+    return f"{request.kind} {request.position or ''}".rstrip()
+
+
+def asks_to_let_go(request: Request | None) -> bool:
+    """Tell whether any release of the shard answers the request."""
+    return request is not None and request.kind == RELEASE
+
+
+def fault(request: Request) -> str | None:
+    """Say what is wrong with a request, or None."""
+    if not request.id:
+        return "expected a map with a text as id, found none"
+    if request.kind not in KINDS:
+        return f"expected {' or '.join(KINDS)} as kind, found {request.kind!r}"
+    if request.kind == SEEK:
+        try:
+            Place.parse(request.position or "")
+        except ValueError as error:
+            return f"{error} as position"
+    return None
