@@ -147,6 +147,13 @@ def test_what_comes_again_is_marked() -> None:
     assert list(judged([*raised, batch(4.0, 0) | {"again": True}, *done(5.0)])) == []
 
 
+@pytest.mark.parametrize(("for_s", "is_good"), [(0.9, False), (1.1, True)])
+def test_an_ownership_that_ended_while_its_worker_was_cut_off_stores_nothing(for_s: float, is_good: bool) -> None:
+    """He lets go of the row that still names him, by then in calm."""
+    cut = [line(5.0, "cut", w="a", service="dynamodb", for_s=for_s), row(95.0, "TRIM_HORIZON", owner=None)]
+    assert set(judged([*READ, *cut])) == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
+
+
 def test_a_row_that_was_deleted_names_nobody() -> None:
     """Its holder stopped before it could be made anew."""
     end = [line(94.0, "deleted", shard="s0", w=""), line(98.0, "stop", w="a", grace_s=3.0),

@@ -156,6 +156,12 @@ class Story:
             return len(self.truth.get(shard, ()))
         return 0 if checkpoint in SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
 
+    def was_cut_off(self, life: str, took_s: float) -> bool:
+        """Whether an ownership may have ended by itself: no heartbeat went through, from the one before the cut on."""
+        least_s = self.failover_s * 2 / 3 - max(1.0, self.failover_s / 10)
+        cuts = (line for line in self.of("cut") if line["w"] == life and line["service"] != "kinesis")
+        return any(took_s <= cut["t"] and min(cut["for_s"], self.calm_s - cut["t"]) > least_s for cut in cuts)
+
     def is_misled(self, batch: Batch) -> bool:
         """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches late."""
         took_s = self.took_s.get((batch.life, batch.shard, batch.epoch), NEVER)

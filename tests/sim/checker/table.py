@@ -146,7 +146,8 @@ def requests_are_carried_out(story: Story) -> Iterator[str]:
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
     """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership.
 
-    Where the processor alone decides, it can only store when it is asked, in calm.
+    Where the processor alone decides, it can only store when it is asked, in calm. Whose ownership ended by itself,
+    while he was cut off, stores nothing: he lets go of what still names him.
     """
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
     asked = {
@@ -169,7 +170,8 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
         is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
-        can_store = line["t"] >= story.calm_s and (life not in manual or ownership in asked)
+        is_over = story.was_cut_off(life, story.took_s.get((life, shard, epochs[shard]), NEVER))
+        can_store = line["t"] >= story.calm_s and not is_over and (life not in manual or ownership in asked)
         if lets_go and can_store and is_short:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
