@@ -4,7 +4,6 @@ It sends each request once and decides nothing; every request has a total deadli
 so that two fit well before the holder's own, and at the start a longer one. An existing table is used as it is.
 """
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -17,17 +16,11 @@ from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
 from kcl_py.leases import expressions
 from kcl_py.leases.attributes import decode_item, encode, encode_item
 from kcl_py.leases.client import DynamoClient
-from kcl_py.leases.items import (
-    UNSET_IN_WORKER,
-    item_from_row,
-    item_from_worker,
-    row_from_item,
-    scan_from_items,
-    worker_from_item,
-)
-from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
+from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
+from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.store import Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
+from kcl_py.leases.wire_rows import WireItem, row_from_wire, scan_from_wire
 
 _FAILED = "ConditionalCheckFailed"
 """The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
@@ -80,7 +73,7 @@ class DynamoLeaseStore:
         return True
 
     async def scan(self, *, consistent: bool = False) -> Scan:
-        return scan_from_items(await self._scan(self._table, consistent=consistent))
+        return scan_from_wire(await self._scan(self._table, consistent=consistent))
 
     async def read(self, key: str) -> LeaseRow | None:
         with self._request("GetItem", key):
@@ -119,8 +112,8 @@ class DynamoLeaseStore:
             await self._client.delete_item(**self._at(write.key), **expressions.condition(write))
 
     async def workers(self) -> tuple[WorkerRow, ...]:
-        rows = map(worker_from_item, await self._scan(self._workers, consistent=True))
-        return tuple(row for row in rows if row is not None)
+        items = map(decode_item, await self._scan(self._workers, consistent=True))
+        return tuple(row for row in map(worker_from_item, items) if row is not None)
 
     async def put_worker(self, row: WorkerRow) -> None:
         item = item_from_worker(row)
@@ -138,14 +131,14 @@ class DynamoLeaseStore:
     async def aclose(self) -> None:
         """Do nothing: the client belongs to who opened it."""
 
-    async def _scan(self, table: Table, *, consistent: bool) -> list[Item]:
+    async def _scan(self, table: Table, *, consistent: bool) -> list[WireItem]:
         """All items, page by page; a page may be empty and not the last."""
-        items: list[Item] = []
+        items: list[WireItem] = []
         start: dict[str, Any] = {}
         while True:
             with request("Scan", table.name, deadline_s=self._deadline_s, clock=self._clock):
                 page = await self._client.scan(TableName=table.name, ConsistentRead=consistent, **start)
-            items += map(decode_item, page.get("Items", ()))
+            items += page.get("Items", ())
             if not page.get("LastEvaluatedKey"):
                 return items
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
@@ -158,9 +151,9 @@ class DynamoLeaseStore:
             operation, f"{(table or self._table).name}/{key}", deadline_s=self._deadline_s, clock=self._clock
         )
 
-    def _row(self, operation: str, key: str, item: Mapping[str, Any]) -> LeaseRow:
+    def _row(self, operation: str, key: str, item: WireItem) -> LeaseRow:
         try:
-            return row_from_item(decode_item(item))
+            return row_from_wire(item)
         except MalformedRowError as error:
             raise RejectedError(operation, f"{self._table.name}/{key}", "MalformedRow", str(error)) from error
 
