@@ -111,7 +111,7 @@ async def measure(options: argparse.Namespace, url: str) -> None:
 
 
 def _connection(client: Any, url: str) -> Call:
-    sent = {
+    headers: Any = {
         "content-type": "application/x-amz-json-1.0",
         "x-amz-target": "DynamoDB_20120810.UpdateItem",
         "x": "y" * 300,

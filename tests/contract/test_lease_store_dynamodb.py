@@ -42,6 +42,23 @@ async def test_scan_follows_pages_to_the_end(dynamo_client: Any) -> None:
     assert sorted(row.key for row in (await bench.store.scan()).rows) == keys
 
 
+@pytest.mark.parametrize("consistent", [False, True])
+async def test_large_table_is_read_in_segments_as_it_is_read_at_once(
+    dynamo_client: Any, consistent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second look knows how large the table is: every row comes once, and what is no lease is named once."""
+    monkeypatch.setattr("kcl_py.leases.segments.ROWS", 4)
+    bench = await dynamo_bench(dynamo_client, some_leases())
+    for number in range(15):
+        await bench.put(stored(LeaseRow(f"shardId-{number:012}")))
+    await bench.put({"leaseKey": "junk"})
+    at_once, in_segments = [await bench.store.scan(consistent=consistent) for _ in range(2)]
+    assert len(in_segments.rows) == 15
+    assert sorted(in_segments.rows, key=str) == sorted(at_once.rows, key=str)
+    assert in_segments.malformed == at_once.malformed
+    assert "'junk'" in in_segments.malformed[0]
+
+
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_every_call_says_that_the_table_is_missing(
     dynamo_client: Any, call: Callable[[LeaseStore], Awaitable[Any]]

@@ -37,7 +37,20 @@ ODD: tuple[Attribute, ...] = (
     {"M": {"token": {"N": "1"}}},
 )
 NAMES = (*encode_item(item_from_row(a_row(children=("c",), checkpoint_owner="o/1"))), "entityType", "somebodyElses")
-FIELDS = ("token", "owner", "taken", "why", "stream", "start", "delivered", "lag_ms", "lag_at", "halted", "fault", "request")
+FIELDS = (
+    "token",
+    "owner",
+    "taken",
+    "why",
+    "stream",
+    "start",
+    "delivered",
+    "lag_ms",
+    "lag_at",
+    "halted",
+    "fault",
+    "request",
+)
 
 _odd = st.sampled_from(ODD)
 _changes = st.dictionaries(st.sampled_from(NAMES), st.none() | _odd, max_size=3)
