@@ -16,6 +16,7 @@ from kcl_py.config import Leases
 from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
 from kcl_py.leases import expressions
 from kcl_py.leases.attributes import decode_item, encode, encode_item
+from kcl_py.leases.capacity import Capacity, found
 from kcl_py.leases.client import DynamoClient, Reply
 from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
 from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
@@ -41,6 +42,7 @@ class DynamoLeaseStore:
         self._workers = Table("worker table", leases.workers_table, "wid")
         self._has_workers = self._is_new = False
         """Whether this store has created the lease table and has not yet done all that there is to do for a new one."""
+        self._capacity: dict[Table, Capacity | None] = {}
         self._deadline_s = leases.failover_s / 6
         self._rows = 0
         """Of the lease table, when it was last read."""
@@ -49,11 +51,15 @@ class DynamoLeaseStore:
     def has_workers(self) -> bool:
         return self._has_workers
 
+    @property
+    def capacity(self) -> tuple[Capacity | None, Capacity | None]:
+        return self._capacity.get(self._table), self._capacity.get(self._workers)
+
     async def ensure(self) -> float | None:
         began_at = self._clock.monotonic()
         self._is_new |= await find_or_create(self._client, self._table, self._leases, self._clock)
         self._has_workers = await self._find_workers()
-        await until_active(self._client, self._table, self._clock)
+        self._capacity[self._table] = found(await until_active(self._client, self._table, self._clock))
         if self._is_new and self._leases.pitr:
             await keep_backups(self._client, self._table, self._clock)
         is_new, self._is_new = self._is_new, False
@@ -72,7 +78,7 @@ class DynamoLeaseStore:
     async def _find_workers(self) -> bool:
         try:
             await find_or_create(self._client, self._workers, self._leases, self._clock)
-            await until_active(self._client, self._workers, self._clock)
+            self._capacity[self._workers] = found(await until_active(self._client, self._workers, self._clock))
         except LeaseTableError as error:
             log.warning("kcl_py.table.workers_unavailable", table=self._workers.name, error=str(error))
             return False

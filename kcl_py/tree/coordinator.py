@@ -48,9 +48,6 @@ WAIT_TICKS = 3
 """How many ticks a stopping worker waits for others to pull its shards, while they go on."""
 FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
-REREAD_SLACK_S = 0.02
-"""A row that should have expired is read again this much later, so that the read surely began late enough."""
-
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
 """After these the Coordinator thinks again; the others tell of what it has decided already."""
@@ -78,7 +75,7 @@ class Coordinator(Actor):
         self._setbacks = Setbacks()
         self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
         self._is_ready = False
-        self._scan_due_at = self._list_due_at = self._listed_at = float("-inf")
+        self._list_due_at = self._listed_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
         self.state = "starting"
@@ -151,25 +148,24 @@ class Coordinator(Actor):
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
         now = self.clock.monotonic()
-        if self._worker.store.has_workers:
+        if self._worker.store.has_workers and self._reads.is_due("members"):
             self._ask("members", self._reads.members)
-        if now >= self._scan_due_at:
-            self._scan()
+        self._scan(has_news=False)
         if now >= self._list_due_at:
             self._list()
         self._make_rows()
-        for key, expires_at in self._view.to_reread(now):
+        for key, wait_s in self._reads.rereads(self._view.to_reread(now), now):
             if key not in self._held:
-                self.send_after(max(expires_at - now, 0) + REREAD_SLACK_S, RereadDue(key))
+                self.send_after(wait_s, RereadDue(key))
 
     def _ask(self, what: str, work: Callable[[], Awaitable[Any]]) -> None:
         """Run one request of its kind at a time; its result comes back as a message."""
         if self._reads.begin(what):
             self.run_task(partial(self._reads.carry_out, what, work), done=lambda message: message)
 
-    def _scan(self) -> None:
-        self._scan_due_at = self.clock.monotonic() + self._leases.heartbeat_s
-        self._ask("scan", self._reads.lease_rows)
+    def _scan(self, *, has_news: bool = True) -> None:
+        if self._reads.is_due("scan", has_news=has_news):
+            self._ask("scan", self._reads.lease_rows)
 
     def _list(self) -> None:
         rows = self._view.rows
@@ -233,6 +229,7 @@ class Coordinator(Actor):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
         rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
         self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
+        self._reads.capacities.note(rows.values(), workers=1 + len(self._view.others()))
         for key, holding in self._held.items():
             if holding.lease is not None and key in rows:
                 holding.lease.tell(Hint(rows[key]))

@@ -8,12 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError
+from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError, ThrottledError
 from kcl_py.leases import rules
+from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.sources.source import Position, StreamInfo
+from kcl_py.tree.capacities import Capacities
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
 from kcl_py.tree.worker import Worker
+
+REREAD_SLACK_S = 0.02
+"""A row that should have expired is read again this much later, so that the read surely began late enough."""
+REREADS = 10
+"""How many rows are read again each tick at most while the table is read less often than usual."""
 
 
 class Alarm(Enum):
@@ -75,6 +82,33 @@ class Reads:
     def __init__(self, worker: Worker) -> None:
         self._worker, self._store, self._now = worker, worker.store, worker.clock.monotonic
         self._asked: set[str] = set()
+        leases, jitter = worker.config.leases, worker.ids.jitter
+        self.paces = {
+            "scan": Pace(leases.heartbeat_s, jitter),
+            "members": Pace(leases.tick_s, jitter),
+            "reread": Pace(leases.tick_s, jitter),
+        }
+        """How often the two tables are read as a whole, and rows singly."""
+        self.capacities = Capacities(worker, self.paces["scan"], self.paces["members"])
+
+    def is_due(self, what: str, *, has_news: bool = False) -> bool:
+        """Whether a table is to be read now; if so, that counts as its beginning."""
+        now, pace = self._now(), self.paces[what]
+        is_due = pace.is_due(now, has_news=has_news)
+        if is_due:
+            pace.begin(now)
+        return is_due
+
+    def rereads(self, due: list[tuple[str, float]], now: float) -> list[tuple[str, float]]:
+        """Say which rows are to be read again, and how long from now: only a few while the table refuses reads.
+
+        Args:
+            due: keys, and when each row would have expired.
+            now: the present.
+        """
+        if self.paces["scan"].is_stretched or self.paces["reread"].is_stretched:
+            due = sorted(due, key=lambda one: one[1])[:REREADS] if due and self.is_due("reread") else []
+        return [(key, max(expires_at - now, 0) + REREAD_SLACK_S) for key, expires_at in due]
 
     def is_asking(self, what: str) -> bool:
         """Whether a request of that kind is on its way."""
@@ -94,7 +128,7 @@ class Reads:
             LeaseTableError: the lease table or the worker table is gone.
         """
         try:
-            return await work()
+            return await self._paced(what, work)
         except MissingError as error:
             if what in ("list", "describe"):
                 return RequestFailed(what, error)
@@ -109,6 +143,18 @@ class Reads:
             return RequestFailed(what, error)
         finally:
             self._asked.discard(what)
+
+    async def _paced(self, what: str, work: Callable[[], Awaitable[object]]) -> object:
+        pace = self.paces.get(what.partition(" ")[0])
+        if pace is None:
+            return await work()
+        try:
+            outcome = await work()
+        except ThrottledError:
+            pace.refused()
+            raise
+        pace.answered()
+        return outcome
 
     async def members(self) -> Members:
         begun_at = self._now()
