@@ -29,16 +29,22 @@ class Pace:
     def __init__(self, usual_s: float, jitter: Callable[[float, float], float]) -> None:
         self._usual_s, self._jitter = usual_s, jitter
         self._stretch = 1
-        self._carried_s = 0.0
-        self._due_at = float("-inf")
+        self._carried_s = self._spread_s = 0.0
+        self._begun_at = self._due_at = float("-inf")
+        self._is_hurried = False
 
     @property
     def period_s(self) -> float:
-        return min(max(self._usual_s, self._carried_s) * self._stretch, max(LONGEST_S, self._usual_s))
+        return min(max(self._usual_s, self._carried_s, self._spread_s) * self._stretch, max(LONGEST_S, self._usual_s))
 
     @property
     def is_stretched(self) -> bool:
         return self.period_s > self._usual_s
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is for want of capacity that the period is stretched."""
+        return self._stretch > 1 or self._carried_s > self._usual_s
 
     def is_due(self, now: float, *, has_news: bool = False) -> bool:
         """Whether to read now; news are looked at without delay, but not while the period is stretched."""
@@ -47,7 +53,10 @@ class Pace:
     def begin(self, now: float) -> None:
         """Note that a read begins."""
         varied = self._jitter(1 - JITTER, 1 + JITTER) if self.is_stretched else 1.0
-        self._due_at = now + self.period_s * varied
+        self._begun_at, self._due_at = now, now + self.period_s * varied
+        if self._is_hurried:
+            self.hurry()
+            self._is_hurried = False
 
     def answered(self) -> None:
         """Note a read that was answered."""
@@ -56,6 +65,15 @@ class Pace:
     def refused(self) -> None:
         """Note a read that was refused for the rate of reads."""
         self._stretch = min(self._stretch * 2, MOST)
+
+    def hurry(self) -> None:
+        """Have the next two reads come after the usual period, if there is capacity for them."""
+        if not self.is_short:
+            self._due_at, self._is_hurried = min(self._due_at, self._begun_at + self._usual_s), True
+
+    def spread(self, period_s: float) -> None:
+        """Note how often the table is to be read for its size."""
+        self._spread_s = period_s
 
     def carry(self, period_s: float) -> None:
         """Note how often the table's capacity lets it be read."""

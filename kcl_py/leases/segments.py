@@ -5,12 +5,11 @@ read in the time of about one request, as far as ``MOST`` allows. Source: Scan i
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
-import anyio
-
-from kcl_py.errors import KclError
 from kcl_py.leases.client import Reply
+from kcl_py.leases.together import together
 
 ROWS = 1_000
 """Of one segment."""
@@ -38,20 +37,11 @@ async def scan(page: Callable[..., Awaitable[Reply]], read: Callable[[Any], T], 
     if number == 1:
         return await _segment(page, read, {})
     found: list[list[T]] = [[] for _ in range(number)]
-    failed: list[KclError] = []
 
     async def one(index: int) -> None:
-        try:
-            found[index] = await _segment(page, read, {"Segment": index, "TotalSegments": number})
-        except KclError as error:
-            failed.append(error)
-            tasks.cancel_scope.cancel()
+        found[index] = await _segment(page, read, {"Segment": index, "TotalSegments": number})
 
-    async with anyio.create_task_group() as tasks:
-        for index in range(number):
-            tasks.start_soon(one, index)
-    if failed:
-        raise failed[0]
+    await together([partial(one, index) for index in range(number)], number)
     return [one_page for pages in found for one_page in pages]
 
 

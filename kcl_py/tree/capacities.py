@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kcl_py.leases import wide
 from kcl_py.leases.capacity import Capacity, Demand, of_leases, of_workers
 from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow
@@ -26,6 +27,7 @@ class Capacities:
         rows, workers = list(rows), max(workers, 1)
         of_table, of_worker_table = self._worker.store.capacity
         heartbeat_s = self._options.heartbeat_s
+        self._leases.spread(wide.period_s(len(rows)) if self._worker.store.has_workers else 0.0)
         held = sum(row.holder is not None for row in rows)
         self._compare(
             self._options.table,

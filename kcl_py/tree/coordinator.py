@@ -25,7 +25,6 @@ from kcl_py.tree.messages import (
     Awaiting,
     CloseShard,
     GaveUp,
-    Hint,
     Initialized,
     Listed,
     MemberGone,
@@ -40,6 +39,7 @@ from kcl_py.tree.messages import (
 )
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.reads import Alarm, Announced, Created, Described, Forgotten, LetGo, Reads, RequestFailed, RereadDue
+from kcl_py.tree.watching import Watching
 from kcl_py.tree.worker import Worker
 
 AUDIT_S = 60.0
@@ -68,6 +68,7 @@ class Coordinator(Actor):
         self._leases = worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
+        self._watching = Watching(self._reads, self._view, has_workers=worker.store.has_workers)
         self._listed: Listed | None = None
         self._unread: frozenset[str] | None = None
         self._known_to_listing: frozenset[str] = frozenset()
@@ -105,10 +106,9 @@ class Coordinator(Actor):
                 self._listed = self._listed or message  # one whose rows are not made yet says where reading begins
                 self._make_rows()
             case RereadDue(key):
-                self._ask(f"reread {key}", partial(self._reads.row, key))
-            case Reread(row=row):
-                if row is not None and self._view.rows is not None:
-                    self._view.note_row(row, begun_at=message.begun_at, ended_at=message.ended_at)
+                self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
+            case Reread():
+                self._watching.note_reread(message, self._held)
             case Created(rows):
                 self._note_created(rows)
             case Announced():
@@ -154,7 +154,7 @@ class Coordinator(Actor):
         if now >= self._list_due_at:
             self._list()
         self._make_rows()
-        for key, wait_s in self._reads.rereads(self._view.to_reread(now), now):
+        for key, wait_s in self._watching.rereads(now):
             if key not in self._held:
                 self.send_after(wait_s, RereadDue(key))
 
@@ -191,9 +191,9 @@ class Coordinator(Actor):
         self.send_after(self._leases.heartbeat_s, Alarm.BEAT)
         self._announce()
 
-    def _tell_news(self) -> None:
-        """Have the others look at the lease table."""
-        self._presence.news += 1
+    def _tell_news(self, key: str = "") -> None:
+        """Have the others look at the lease table, or at a row of it."""
+        self._presence.tell(key)
         self._announce()
 
     def _announce(self) -> None:
@@ -221,6 +221,8 @@ class Coordinator(Actor):
             self._scan()
         for worker in turnover.forgotten(int(self.clock.time())):
             self._ask(f"forget {worker}", partial(self._reads.forget, worker))
+        if keys := self._watching.due(turnover, members.ended_at):
+            self._ask("rows", partial(self._reads.rows, keys))
 
     def _note_scan(self, scanned: Scanned) -> None:
         for sentence in scanned.scan.malformed:
@@ -228,11 +230,8 @@ class Coordinator(Actor):
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
         rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
-        self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
+        self._watching.note_scan(rows, scanned, self._held)
         self._reads.capacities.note(rows.values(), workers=1 + len(self._view.others()))
-        for key, holding in self._held.items():
-            if holding.lease is not None and key in rows:
-                holding.lease.tell(Hint(rows[key]))
         if self._unread is None:
             self._list()
         elif self._view.unknown_children() or has_hole(rows.values()) or unjudged(rows, self._known_to_listing):
@@ -255,6 +254,7 @@ class Coordinator(Actor):
         found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
         if len(found) < len(wanted):
             self._list_soon()
+            self._reads.paces["scan"].hurry()
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing))
@@ -331,7 +331,7 @@ class Coordinator(Actor):
         self._note_row(row)
         if row.key in self._held:
             self._held[row.key].phase = phase
-        self._tell_news()
+        self._tell_news(row.key)
 
     def _note_row(self, row: LeaseRow | None) -> None:
         if row is not None and self._view.rows is not None:
@@ -342,7 +342,7 @@ class Coordinator(Actor):
         self._note_row(row)
         self._setbacks.forget(row.key)
         for child in children:
-            self._ask(f"reread {child}", partial(self._reads.row, child))
+            self._ask(f"reread {child}", partial(self._reads.rows, (child,)))
         if not children:
             self._list_soon()
         self._close(row.key)
@@ -358,7 +358,7 @@ class Coordinator(Actor):
         if key in self._held:
             self._held[key].phase = Phase.CLOSING
         self._shards.tell(CloseShard(key))
-        self._tell_news()
+        self._tell_news(key)
 
     def _note_down(self, down: Down) -> None:
         holding = self._held.pop(down.name, None)

@@ -3,15 +3,17 @@
 Each request reads the clock around itself, so that what it shows can be judged by time.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 
 from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError, ThrottledError
 from kcl_py.leases import rules
 from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.together import together
 from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.capacities import Capacities
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
@@ -19,6 +21,8 @@ from kcl_py.tree.worker import Worker
 
 REREAD_SLACK_S = 0.02
 """A row that should have expired is read again this much later, so that the read surely began late enough."""
+AT_ONCE = 16
+"""So many rows are read at the same time."""
 REREADS = 10
 """How many rows are read again each tick at most while the table is read less often than usual."""
 
@@ -86,8 +90,9 @@ class Reads:
         self.paces = {
             "scan": Pace(leases.heartbeat_s, jitter),
             "members": Pace(leases.tick_s, jitter),
-            "reread": Pace(leases.tick_s, jitter),
+            "rows": Pace(leases.tick_s, jitter),
         }
+        self.paces["reread"] = self.paces["rows"]
         """How often the two tables are read as a whole, and rows singly."""
         self.capacities = Capacities(worker, self.paces["scan"], self.paces["members"])
 
@@ -99,6 +104,11 @@ class Reads:
             pace.begin(now)
         return is_due
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the lease table refuses reads, or cannot carry them."""
+        return self.paces["scan"].is_short or self.paces["rows"].is_short
+
     def rereads(self, due: list[tuple[str, float]], now: float) -> list[tuple[str, float]]:
         """Say which rows are to be read again, and how long from now: only a few while the table refuses reads.
 
@@ -106,8 +116,8 @@ class Reads:
             due: keys, and when each row would have expired.
             now: the present.
         """
-        if self.paces["scan"].is_stretched or self.paces["reread"].is_stretched:
-            due = sorted(due, key=lambda one: one[1])[:REREADS] if due and self.is_due("reread") else []
+        if self.is_short:
+            due = sorted(due, key=lambda one: one[1])[:REREADS] if due and self.is_due("rows") else []
         return [(key, max(expires_at - now, 0) + REREAD_SLACK_S) for key, expires_at in due]
 
     def is_asking(self, what: str) -> bool:
@@ -166,10 +176,14 @@ class Reads:
         scan = await self._store.scan()
         return Scanned(begun_at, self._now(), scan)
 
-    async def row(self, key: str) -> Reread:
-        begun_at = self._now()
-        row = await self._store.read(key)
-        return Reread(begun_at, self._now(), key, row)
+    async def rows(self, keys: Sequence[str]) -> Reread:
+        begun_at, rows = self._now(), dict.fromkeys(keys)
+
+        async def read(key: str) -> None:
+            rows[key] = await self._store.read(key)
+
+        await together((partial(read, key) for key in keys), min(len(keys), AT_ONCE))
+        return Reread(begun_at, self._now(), rows)
 
     async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
         return Listed(await self._worker.source.list_shards(at), known)

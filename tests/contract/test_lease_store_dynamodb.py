@@ -9,6 +9,7 @@ from actors.clock import SystemClock
 from kcl_py.config import Provisioned
 from kcl_py.errors import LeaseTableError, MissingError
 from kcl_py.leases import rules
+from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.store import LeaseStore
@@ -76,7 +77,8 @@ async def test_every_call_says_that_the_table_is_missing(
 async def test_ensure_creates_both_tables_as_billed(dynamo_client: Any) -> None:
     """New tables have the Java client's keys and the billing that was asked for."""
     leases = some_leases().model_copy(update={"billing": Provisioned(read=3, write=4)})
-    took_s = await DynamoLeaseStore(dynamo_client, leases, clock=SystemClock()).ensure()
+    store = DynamoLeaseStore(dynamo_client, leases, clock=SystemClock())
+    took_s = await store.ensure()
     assert took_s is not None
     assert took_s >= 0
     for name, key in ((leases.table, "leaseKey"), (leases.workers_table, "wid")):
@@ -84,6 +86,7 @@ async def test_ensure_creates_both_tables_as_billed(dynamo_client: Any) -> None:
         assert table["KeySchema"] == [{"AttributeName": key, "KeyType": "HASH"}]
         units = table["ProvisionedThroughput"]
         assert (units["ReadCapacityUnits"], units["WriteCapacityUnits"]) == (3, 4)
+    assert store.capacity == (Capacity(3, 4), Capacity(3, 4))
 
 
 async def test_ensure_refuses_a_table_with_another_key(dynamo_client: Any) -> None:
