@@ -68,7 +68,7 @@ class Coordinator(Actor):
         self._leases = worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
-        self._watching = Watching(self._reads, self._view, has_workers=worker.store.has_workers)
+        self._watching = Watching(worker, self._reads, self._view)
         self._listed: Listed | None = None
         self._unread: frozenset[str] | None = None
         self._known_to_listing: frozenset[str] = frozenset()
@@ -225,13 +225,9 @@ class Coordinator(Actor):
             self._ask("rows", partial(self._reads.rows, keys))
 
     def _note_scan(self, scanned: Scanned) -> None:
-        for sentence in scanned.scan.malformed:
-            self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
-        rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
-        self._watching.note_scan(rows, scanned, self._held)
-        self._reads.capacities.note(rows.values(), workers=1 + len(self._view.others()))
+        rows = self._watching.note_scan(scanned, self._held)
         if self._unread is None:
             self._list()
         elif self._view.unknown_children() or has_hole(rows.values()) or unjudged(rows, self._known_to_listing):

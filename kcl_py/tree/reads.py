@@ -15,7 +15,6 @@ from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.together import together
 from kcl_py.sources.source import Position, StreamInfo
-from kcl_py.tree.capacities import Capacities
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
 from kcl_py.tree.worker import Worker
 
@@ -94,7 +93,6 @@ class Reads:
         }
         self.paces["reread"] = self.paces["rows"]
         """How often the two tables are read as a whole, and rows singly."""
-        self.capacities = Capacities(worker, self.paces["scan"], self.paces["members"])
 
     def is_due(self, what: str, *, has_news: bool = False) -> bool:
         """Whether a table is to be read now; if so, that counts as its beginning."""

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.view import Turnover, View
+from kcl_py.tree.capacities import Capacities
 from kcl_py.tree.holding import Holding
 from kcl_py.tree.messages import Hint, Reread, Scanned
 from kcl_py.tree.reads import REREADS, Reads
+from kcl_py.tree.worker import Worker
 
 
 class Watching:
@@ -16,22 +18,28 @@ class Watching:
     it is not, it is what the workers' own rows say has changed, and what silent workers hold.
     """
 
-    def __init__(self, reads: Reads, view: View, *, has_workers: bool) -> None:
-        self._reads, self._view, self._has_workers = reads, view, has_workers
+    def __init__(self, worker: Worker, reads: Reads, view: View) -> None:
+        self._worker, self._reads, self._view = worker, reads, view
+        self._capacities = Capacities(worker, reads.paces["scan"], reads.paces["members"])
         self._changed: dict[str, float] = {}
         """What is to be read, and since when."""
 
     @property
     def _is_wide(self) -> bool:
-        return self._has_workers and self._reads.paces["scan"].is_stretched
+        return self._worker.store.has_workers and self._reads.paces["scan"].is_stretched
 
-    def note_scan(self, rows: Mapping[str, LeaseRow], scanned: Scanned, held: Mapping[str, Holding]) -> None:
-        """Take in the whole table."""
+    def note_scan(self, scanned: Scanned, held: Mapping[str, Holding]) -> dict[str, LeaseRow]:
+        """Take in the whole table; return its rows in the order of their keys."""
+        for sentence in scanned.scan.malformed:
+            self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
+        rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
         self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
         self._forget(list(self._changed), scanned.begun_at)
         for key in held:
             if key in rows:
                 _hint(rows[key], held)
+        self._capacities.note(rows.values(), workers=1 + len(self._view.others()))
+        return rows
 
     def note_reread(self, reread: Reread, held: Mapping[str, Holding]) -> None:
         """Take in single rows; those that others have made for the children of these are read next."""
