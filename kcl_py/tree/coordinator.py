@@ -378,8 +378,7 @@ class Coordinator(Actor):
                 holding.lease.tell(message)
 
     def _stop_all(self, stop: StopWorker) -> None:
-        is_first = self._stop is None
-        self._stop = stop
+        is_first, self._stop = self._stop is None, stop
         self._presence.is_draining = True
         self.state = "draining"
         if is_first:
