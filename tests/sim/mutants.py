@@ -331,10 +331,4 @@ MUTANTS = (
         "            if self._read_at[key] < since_at or now > expires_at:\n",
         "            if False:\n",
     ),
-    Mutant(
-        "look at a large table once",
-        "kcl_py/leases/pacing.py",
-        "        self._begun_at, self._due_at = now, now + self.period_s * varied\n",
-        "        self._begun_at, self._due_at = now, now + self.period_s * (1e9 if self.is_stretched else 1.0)\n",
-    ),
 )
