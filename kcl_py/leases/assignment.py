@@ -48,6 +48,8 @@ class Fleet:
     """Rows that wait for a parent: they are not taken and count nowhere."""
     offered: Collection[str] = ()
     """Rows that are free or expired."""
+    born: Collection[str] = ()
+    """Rows of children of shards that this worker has just read to their end: others hear of them a tick later."""
     mine: Collection[str] = ()
     """Rows for which a Lease of this worker runs: held, being taken, pulled or given up."""
     resting: Collection[str] = ()
@@ -180,11 +182,16 @@ class _Dealer:
         return self._not_resting([*(key for key in keys if winners[key] == self._me), *overdue])
 
     def _winner(self, row: LeaseRow) -> str | None:
-        """Deal one row: to the receiver whom a dead holder's row names, or to the best of those below a fair share."""
+        """Deal one row: to the receiver whom a dead holder's row names, or to one below a fair share.
+
+        That is who has made it, if he is one of those; else the best of them.
+        """
         if row.in_handoff and row.owner in self._live:
             return self._give(row.owner, row.key)
-        best = max(self._with_room(self._live), key=lambda name: rendezvous(name, row.key), default=None)
-        return self._give(best, row.key)
+        room = self._with_room(self._live)
+        if row.key in self._fleet.born and self._me in room:
+            return self._give(self._me, row.key)
+        return self._give(max(room, key=lambda name: rendezvous(name, row.key), default=None), row.key)
 
     def _give(self, name: str | None, key: str) -> str | None:
         if name is not None:

@@ -24,6 +24,7 @@ class Priority(IntEnum):
     CHECKPOINT = 3
     TAKE = 4
     START_HANDOFF = 5
+    DELETE = 6
 
 
 @dataclass(slots=True, order=True)

@@ -44,7 +44,7 @@ class NewLease:
     checkpoint: str
     """TRIM_HORIZON, LATEST or AT_TIMESTAMP."""
     start_ms: int | None = None
-    """Where reading begins until there is a checkpoint; None for TRIM_HORIZON."""
+    """When the reading of the stream began, if at an instant: at LATEST or AT_TIMESTAMP the shard begins there."""
 
     def row(self, *, stream: str, counter: int = 0) -> LeaseRow:
         """Make the row.
@@ -71,9 +71,10 @@ def discover(listing: Listing, rows: Mapping[str, LeaseRow], start: Position) ->
         ``start``. Descendants of a shard that is to be read get their rows at its end.
     """
     survey = _Survey(listing, rows, start)
+    after = TRIM_HORIZON, _begun_ms(rows)
     found = [shard for shard in listing.shards if survey.states[shard.shard_id] is _State.CREATE]
     return tuple(
-        NewLease(shard, *((TRIM_HORIZON, None) if survey.follows(shard) else _first(start, listing, rows)))
+        NewLease(shard, *(after if survey.follows(shard) else _first(start, listing, rows)))
         for shard in sorted(found, key=lambda shard: (shard.starts_at, shard.shard_id))
     )
 
@@ -103,16 +104,22 @@ def unjudged(rows: Mapping[str, LeaseRow], known: Container[str]) -> frozenset[s
     """Find the parents without a row of which the last listing tells nothing.
 
     That is so if their children are newer than it, or if they had a row then that has vanished since. They block like
-    unread ones until there is a listing that began later: it shows them, or they have aged out.
+    unread ones until there is a listing that began later: it shows them, or they have aged out. Children that have
+    progress have waited for them already.
 
     Args:
         rows: the lease table.
         known: the rows that were known when the last listing began.
     """
-    links = [(row.key, parent) for row in rows.values() if not row.has_ended for parent in row.parents]
+    links = [(row.key, parent) for row in rows.values() if not row.has_progress for parent in row.parents]
     return frozenset(
         parent for child, parent in links if parent not in rows and (child not in known or parent in known)
     )
+
+
+def unknown_children(rows: Mapping[str, LeaseRow]) -> bool:
+    """Tell whether a shard that has ended names a child without a row."""
+    return any(child not in rows for row in rows.values() for child in row.children)
 
 
 def has_hole(rows: Iterable[LeaseRow]) -> bool:
@@ -254,7 +261,7 @@ def _first(start: Position, listing: Listing, rows: Mapping[str, LeaseRow]) -> t
 
 
 def _begun_ms(rows: Mapping[str, LeaseRow]) -> int | None:
-    """When the reading of the stream began, if it began at an instant: rows keep theirs after their shards' end."""
+    """When the reading of the stream began, if it began at an instant: shards hand it on to their children."""
     return min((row.native.start_ms for row in rows.values() if row.native.start_ms is not None), default=None)
 
 

@@ -95,7 +95,7 @@ def described(row: LeaseRow) -> str:
     """Say where the reading of a shard goes on."""
     if row.position is not None:
         return f"after {row.position}"
-    if row.native.start_ms is not None:
+    if row.native.start_ms is not None and row.checkpoint != TRIM_HORIZON:
         return f"{row.checkpoint} at {instant(row.native.start_ms)}"
     return row.checkpoint
 

@@ -51,7 +51,7 @@ class Native:
     stream: str | None = None
     """``name:creationEpoch``."""
     start_ms: int | None = None
-    """Where reading begins until there is a checkpoint."""
+    """When the reading of the lineage begins; of a shard at LATEST or AT_TIMESTAMP, where it begins."""
     delivered: str | None = None
     """How far records were handed over at the last clean release."""
     lag_ms: int | None = None
@@ -97,6 +97,11 @@ class LeaseRow:
     @property
     def has_ended(self) -> bool:
         return self.checkpoint == SHARD_END
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether the shard is beyond where its reading began: what comes before it had been read by then."""
+        return self.checkpoint not in (TRIM_HORIZON, LATEST, AT_TIMESTAMP)
 
     @property
     def in_handoff(self) -> bool:

@@ -225,6 +225,11 @@ def let_go(row: LeaseRow, *, owner: str) -> Write:
     )
 
 
+def delete_completed(row: LeaseRow) -> Write:
+    """Build the tests under which the row of a shard that was read to its end is deleted: it is as seen."""
+    return Write("delete completed", row.key, (Is(_CHECKPOINT, SHARD_END), Is(_COUNTER, row.counter)))
+
+
 def reset(row: LeaseRow) -> Write:
     """Build the tests under which a row of an earlier stream is deleted."""
     return Write("reset", row.key, (Is(_COUNTER, row.counter), Is(_native("stream"), row.native.stream)))

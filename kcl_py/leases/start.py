@@ -1,5 +1,6 @@
 """Where the reading of a leased shard begins. Pure. In words: docs/semantics.md, "Where reading begins"."""
 
+from kcl_py.leases.row import TRIM_HORIZON as HORIZON
 from kcl_py.leases.row import LeaseRow
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind
@@ -9,6 +10,6 @@ def start_position(prefix: SequenceNumber | None, row: LeaseRow) -> Position:
     """Return the position after the finished ``prefix``, or, without one, where the row says that reading begins."""
     if prefix is not None:
         return Position(PositionKind.AFTER, prefix.value)
-    if row.native.start_ms is not None:
+    if row.native.start_ms is not None and row.checkpoint != HORIZON:
         return Position(PositionKind.AT_TIMESTAMP, row.native.start_ms)
     return TRIM_HORIZON

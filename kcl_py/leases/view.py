@@ -4,15 +4,18 @@ Pure: fed with what was read and when, in monotonic seconds; never reads or writ
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kcl_py.leases.assignment import rendezvous
 from kcl_py.leases.lineage import NewLease, blocking_parents
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.sightings import Sightings
 from kcl_py.leases.wide import Silences, changed
 
+_AUDIT = "audit"
+"""What the workers draw lots for, to list the shards."""
 REMEMBERED_S = 3600
 """For how long the row of a dead worker is left in the table, for whoever wonders where it went."""
 
@@ -82,6 +85,8 @@ class View:
         self.members: dict[str, WorkerRow] | None = None
         self.rows: dict[str, LeaseRow] | None = None
         self.offers: dict[str, Offer] = {}
+        self.born: set[str] = set()
+        """Children of shards that this worker has just read to their end."""
         self.blocked: dict[str, tuple[str, ...]] = {}
         """Shards that wait, and for which parents."""
 
@@ -129,6 +134,7 @@ class View:
         self._read_at.clear()
         for row in rows.values():
             self.note_row(row, begun_at=begun_at, ended_at=ended_at)
+        self.born &= self.offers.keys()
 
     def _is_looking(self, now: float) -> bool:
         """Whether the lease table was read a short while ago."""
@@ -148,6 +154,7 @@ class View:
 
     def _how(self, row: LeaseRow, begun_at: float, ended_at: float) -> How | None:
         if row.has_ended:
+            self._counters.has_expired(row.key, row.counter, begun_at=begun_at, ended_at=ended_at)
             return None
         if row.holder == self._me or self._is_own_earlier(row):
             return How.OWN
@@ -237,10 +244,25 @@ class View:
         expires_at = self._missing.expires_at(key)
         return key not in (self.rows or {}) and expires_at is not None and now > expires_at
 
-    def unknown_children(self) -> bool:
-        """Whether an ended shard names a child without a row."""
+    def is_auditor(self) -> bool:
+        """Whether this worker lists the shards for all, and deletes rows: the winner of a hash among those who stay."""
+        staying = [row.worker for row in self.others() if row.state != "draining"]
+        return all(rendezvous(self._me, _AUDIT) > rendezvous(worker, _AUDIT) for worker in staying)
+
+    def waits_for_no_row(self) -> bool:
+        """Whether a shard waits for a parent without a row: only another listing can end that."""
         rows = self.rows or {}
-        return any(child not in rows for row in rows.values() for child in row.children)
+        return any(parent not in rows for parents in self.blocked.values() for parent in parents)
+
+    def ended_before(self, instant: float) -> frozenset[str]:
+        """Name the rows that had reached their end when they were seen, before ``instant``."""
+        seen = {key: self.seen_at(row) for key, row in (self.rows or {}).items() if row.has_ended}
+        return frozenset(key for key, at in seen.items() if at is not None and at < instant)
+
+    def keep(self, listed: Collection[str]) -> None:
+        """Forget shards that are no longer listed and have no row: none will be made."""
+        self._ever_seen = {key: None for key in self._ever_seen if key in listed or key in (self.rows or {})}
+        self._missing.keep(self._ever_seen)
 
     def first_row(self, new: NewLease, *, stream: str, now_s: int) -> LeaseRow:
         """Make the first row of a shard; one made anew counts on from the Unix second, so epochs keep rising."""

@@ -12,11 +12,12 @@ from typing import Any
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
 from kcl_py.leases.assignment import Fleet, agreed, plan
+from kcl_py.leases.completed import deletable
 from kcl_py.leases.identity import check_same, mismatch, strangers
-from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
 from kcl_py.sources.source import PositionKind
+from kcl_py.tree.audit import Audit
 from kcl_py.tree.decisions import Decisions
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
@@ -38,12 +39,21 @@ from kcl_py.tree.messages import (
     StopWorker,
 )
 from kcl_py.tree.presence import Presence
-from kcl_py.tree.reads import Alarm, Announced, Created, Described, Forgotten, LetGo, Reads, RequestFailed, RereadDue
+from kcl_py.tree.reads import (
+    Alarm,
+    Announced,
+    Created,
+    Deleted,
+    Described,
+    Forgotten,
+    LetGo,
+    Reads,
+    RequestFailed,
+    RereadDue,
+)
 from kcl_py.tree.watching import Watching
 from kcl_py.tree.worker import Worker
 
-AUDIT_S = 60.0
-"""How often the shards are listed when nothing calls for it. Source: the Java client's shardSyncIntervalMillis."""
 WAIT_TICKS = 3
 """How many ticks a stopping worker waits for others to pull its shards, while they go on."""
 FAULT_PAUSE_S = 300.0
@@ -69,14 +79,11 @@ class Coordinator(Actor):
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
         self._watching = Watching(worker, self._reads, self._view)
-        self._listed: Listed | None = None
-        self._unread: frozenset[str] | None = None
-        self._known_to_listing: frozenset[str] = frozenset()
+        self._audit = Audit(self._leases, worker.config.start)
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
         self._is_ready = False
-        self._list_due_at = self._listed_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
         self.state = "starting"
@@ -100,10 +107,10 @@ class Coordinator(Actor):
                 self._note_members(message)
             case Scanned():
                 self._note_scan(message)
-            case Listed(listing, known) if listing.is_behind(known):
-                self._list_soon()
+            case Listed(listing, _, known) if listing.is_behind(known):
+                self._audit.soon()
             case Listed():
-                self._listed = self._listed or message  # one whose rows are not made yet says where reading begins
+                self._audit.note(message)
                 self._make_rows()
             case RereadDue(key):
                 self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
@@ -116,7 +123,7 @@ class Coordinator(Actor):
             case Described(stream):
                 self._presence.stream = stream
                 check_same(self._worker.stream, stream)
-            case Forgotten():
+            case Forgotten() | Deleted():
                 pass
             case RequestFailed(what, error):
                 self._worker.log.warning("kcl_py.coordinator.request_failed", request=what, error=str(error))
@@ -151,7 +158,7 @@ class Coordinator(Actor):
         if self._worker.store.has_workers and self._reads.is_due("members"):
             self._ask("members", self._reads.members)
         self._scan(has_news=False)
-        if now >= self._list_due_at:
+        if self._audit.is_due(now, is_mine=self._view.is_auditor() or self._view.waits_for_no_row()):
             self._list()
         self._make_rows()
         for key, wait_s in self._watching.rereads(now):
@@ -171,15 +178,10 @@ class Coordinator(Actor):
         rows = self._view.rows
         if rows is None:
             return  # which shards to list depends on whether there are rows
-        self._listed_at = self.clock.monotonic()
-        self._list_due_at = self._listed_at + AUDIT_S
+        self._audit.begin(self.clock.monotonic())
         start = self._worker.config.start
         is_first = start.kind is PositionKind.AT_TIMESTAMP and not rows
         self._ask("list", partial(self._reads.shards, start if is_first else None, frozenset(rows)))
-
-    def _list_soon(self) -> None:
-        """List the shards again, a heartbeat after the last listing at the earliest."""
-        self._list_due_at = min(self._list_due_at, self._listed_at + self._leases.heartbeat_s)
 
     async def _keep_pulse(self) -> None:
         period_s = self._leases.margin_s / 4
@@ -228,10 +230,14 @@ class Coordinator(Actor):
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
         rows = self._watching.note_scan(scanned, self._held)
-        if self._unread is None:
+        self._audit.note_rows(rows)
+        if not self._audit.is_ready:
             self._list()
-        elif self._view.unknown_children() or has_hole(rows.values()) or unjudged(rows, self._known_to_listing):
-            self._list_soon()
+        elif self._audit.is_doubtful(rows, scanned.ended_at):
+            if scanned.is_consistent:
+                self._audit.soon()
+            else:
+                self._ask("look again", partial(self._reads.lease_rows, consistent=True))
         self._make_rows()
 
     def _make_rows(self) -> None:
@@ -239,23 +245,28 @@ class Coordinator(Actor):
 
         Those that must not be made yet are looked for again soon: until then nothing else may call for a listing.
         """
-        listed, rows, start = self._listed, self._view.rows, self._worker.config.start
+        listed, rows = self._audit.listed, self._view.rows
         if listed is None or rows is None or self._reads.is_asking("create"):
             return
-        listing = listed.listing
-        self._unread = unread(listing, rows, start)
-        self._known_to_listing = listed.known
         now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
-        wanted = discover(listing, rows, start)
+        wanted = self._audit.wanted(listed, rows)
         found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
         if len(found) < len(wanted):
-            self._list_soon()
+            self._audit.soon()
             self._reads.paces["scan"].hurry()
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
-            self._ask("create", partial(self._reads.create, missing))
-        else:
-            self._listed = None
+            self._ask("create", partial(self._reads.create, missing, now + self._leases.failover_s))
+            return
+        self._audit.end(is_complete=not wanted)
+        self._view.keep({shard.shard_id for shard in listed.listing.shards})
+        if not wanted and self._stop is None and self._view.is_auditor():
+            self._delete_completed(rows, self._view.ended_before(self._audit.settled_before(listed, now)))
+
+    def _delete_completed(self, rows: dict[str, LeaseRow], settled: frozenset[str]) -> None:
+        """Delete rows that are done with, if there seem to be any, for all workers."""
+        if self._reads.may_delete and deletable(rows, settled):
+            self._ask("delete completed", partial(self._reads.delete_completed, settled))
 
     def _note_created(self, rows: tuple[LeaseRow, ...]) -> None:
         for row in rows:
@@ -272,7 +283,7 @@ class Coordinator(Actor):
                 self.state = "leaving"  # no write of the own row may come after its deletion
                 self._ask("let go", self._reads.let_go)
             return
-        if view.rows is None or self._unread is None or (view.members is None and self._worker.store.has_workers):
+        if view.rows is None or not self._audit.is_ready or (view.members is None and self._worker.store.has_workers):
             return
         now = self.clock.monotonic()
         for key, offer in list(view.offers.items()):
@@ -292,9 +303,7 @@ class Coordinator(Actor):
     def _fleet(self, now: float) -> Fleet:
         view, a_tick_ago = self._view, now - self._leases.tick_s
         assert view.rows is not None
-        assert self._unread is not None
-        missing = self._unread | unjudged(view.rows, self._known_to_listing)
-        for key, parents in view.note_blocked(missing):
+        for key, parents in view.note_blocked(self._audit.missing(view.rows)):
             self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
         me, others = self._presence.row(self._held.values()), view.others()
         return Fleet(
@@ -303,6 +312,7 @@ class Coordinator(Actor):
             rows=view.rows,
             blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
+            born=view.born,
             mine=self._held.keys(),
             resting={key for key in view.rows if not self._setbacks.allows(key, now)},
             overdue_rows=view.overdue_rows(a_tick_ago),
@@ -337,10 +347,11 @@ class Coordinator(Actor):
     def _note_ended(self, row: LeaseRow, children: tuple[str, ...]) -> None:
         self._note_row(row)
         self._setbacks.forget(row.key)
+        self._view.born.update(children)
         for child in children:
             self._ask(f"reread {child}", partial(self._reads.rows, (child,)))
         if not children:
-            self._list_soon()
+            self._audit.soon()
         self._close(row.key)
 
     def _note_given_up(self, key: str, row: LeaseRow | None, unfinished: int) -> None:

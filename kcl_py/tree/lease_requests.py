@@ -75,7 +75,7 @@ async def make_children(
         token: of this ownership.
         known: the children as the source named them; if it named none, the stream is listed.
     """
-    stream, begun_at = worker.stream.identity, worker.clock.monotonic()
+    stream, start_ms, begun_at = worker.stream.identity, parent.native.start_ms, worker.clock.monotonic()
     check = rules.parent_is_mine(parent, owner=worker.owner, token=token)
     try:
         children = known
@@ -83,7 +83,7 @@ async def make_children(
             listing = await worker.source.list_shards()
             children = tuple(shard for shard in listing.shards if parent.key in shard.parents)
         for child in children:
-            await worker.store.create(rules.new_row(child, stream=stream), parent=check)
+            await worker.store.create(rules.new_row(child, stream=stream, start_ms=start_ms), parent=check)
     except RequestError as error:
         return _failed(error, begun_at)
     return ChildrenMade(tuple(child.shard_id for child in children))

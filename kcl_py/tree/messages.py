@@ -87,6 +87,8 @@ class Scanned:
     begun_at: float
     ended_at: float
     scan: Scan
+    is_consistent: bool = False
+    """Whether it shows every write that was done before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class Listed:
     """The shards of the stream were listed, completely."""
 
     listing: Listing
+    begun_at: float
     known: frozenset[str]
     """The rows that were known when the listing began: of their parents it shows all that have not aged out."""
 

@@ -3,14 +3,23 @@
 Each request reads the clock around itself, so that what it shows can be judged by time.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 
-from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError, ThrottledError
+from kcl_py.errors import (
+    ConditionFailedError,
+    LeaseTableError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    ThrottledError,
+)
 from kcl_py.leases import rules
+from kcl_py.leases.completed import deletable
+from kcl_py.leases.gate import Priority
 from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.together import together
@@ -67,6 +76,11 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted:
+    """Rows of shards that are done with were deleted."""
+
+
+@dataclass(frozen=True, slots=True)
 class LetGo:
     """Nothing names this worker any more."""
 
@@ -93,6 +107,8 @@ class Reads:
         }
         self.paces["reread"] = self.paces["rows"]
         """How often the two tables are read as a whole, and rows singly."""
+        self.may_delete = True
+        """Whether AWS lets this worker delete lease rows, as far as is known."""
 
     def is_due(self, what: str, *, has_news: bool = False) -> bool:
         """Whether a table is to be read now; if so, that counts as its beginning."""
@@ -169,10 +185,10 @@ class Reads:
         rows = await self._store.workers()
         return Members(begun_at, self._now(), rows)
 
-    async def lease_rows(self) -> Scanned:
+    async def lease_rows(self, *, consistent: bool = False) -> Scanned:
         begun_at = self._now()
-        scan = await self._store.scan()
-        return Scanned(begun_at, self._now(), scan)
+        scan = await self._store.scan(consistent=consistent)
+        return Scanned(begun_at, self._now(), scan, consistent)
 
     async def rows(self, keys: Sequence[str]) -> Reread:
         begun_at, rows = self._now(), dict.fromkeys(keys)
@@ -184,7 +200,8 @@ class Reads:
         return Reread(begun_at, self._now(), rows)
 
     async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
-        return Listed(await self._worker.source.list_shards(at), known)
+        begun_at = self._now()
+        return Listed(await self._worker.source.list_shards(at), begun_at, known)
 
     async def stream(self) -> Described:
         return Described(await self._worker.source.describe())
@@ -197,8 +214,26 @@ class Reads:
         await self._store.delete_worker(worker)
         return Forgotten()
 
-    async def create(self, rows: tuple[LeaseRow, ...]) -> Created:
-        return Created(tuple([row for row in rows if await self._store.create(row)]))
+    async def create(self, rows: tuple[LeaseRow, ...], until_at: float) -> Created:
+        """Make rows until then: later they may have been made, read to their end and deleted."""
+        return Created(tuple([row for row in rows if self._now() < until_at and await self._store.create(row)]))
+
+    async def delete_completed(self, settled: Container[str]) -> Deleted:
+        """Delete the rows that are done with, as a consistent look at all of them shows, until one is not as it was."""
+        scan = await self._store.scan(consistent=True)
+        if scan.malformed:
+            return Deleted()  # one of those may be a parent
+        for row in deletable({row.key: row for row in scan.rows}, settled):
+            try:
+                async with self._worker.gate.slot(Priority.DELETE):
+                    await self._store.delete(rules.delete_completed(row))
+            except ConditionFailedError:
+                break
+            except RejectedError:
+                self.may_delete = False
+                raise
+            self._worker.log.info("kcl_py.lease.deleted", shard_id=row.key)
+        return Deleted()
 
     async def let_go(self) -> LetGo:
         """Look once more, and leave no row that names this worker as its holder; then the worker's own row goes."""

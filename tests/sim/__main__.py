@@ -52,6 +52,7 @@ MUST_HAPPEN = {
     "parts stored": "part",
     "expired iterators": "kcl_py.fetch.iterator_expired",
     "ended shards": "kcl_py.lease.completed",
+    "rows done with": "kcl_py.lease.deleted",
 }
 """What a good many lives must have had, and under which name it is counted."""
 

@@ -319,6 +319,36 @@ MUTANTS = (
         "        is_wanted = not shard.closed\n",
     ),
     Mutant(
+        "delete a row when its children have rows",
+        "kcl_py/leases/completed.py",
+        "    return all(child in rows and rows[child].has_progress for child in children)\n",
+        "    return all(child in rows for child in children)\n",
+    ),
+    Mutant(
+        "delete a row when one of its children has progress",
+        "kcl_py/leases/completed.py",
+        "    return all(child in rows and rows[child].has_progress for child in children)\n",
+        "    return any(child in rows and rows[child].has_progress for child in children)\n",
+    ),
+    Mutant(
+        "delete a row before those of its parents",
+        "kcl_py/leases/completed.py",
+        "not row.children or any(parent in left for parent in row.parents):\n",
+        "not row.children:\n",
+    ),
+    Mutant(
+        "delete a row with the next listing",
+        "kcl_py/tree/audit.py",
+        "        return min(listed.begun_at, now - _SETTLING_FAILOVERS * self._leases.failover_s)\n",
+        "        return now\n",
+    ),
+    Mutant(
+        "make rows again whose shards have been read",
+        "kcl_py/leases/lineage.py",
+        "            trace = max(traces.get(key, _Trace.NONE), _trace(self._rows.get(key)))\n",
+        "            trace = max(traces.get(key, _Trace.NONE), _trace(None))\n",
+    ),
+    Mutant(
         "make only the first child",
         "kcl_py/tree/lease_requests.py",
         "        for child in children:\n            await",

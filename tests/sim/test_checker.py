@@ -65,6 +65,7 @@ BAD: dict[str, list[Line]] = {
     "an_end_is_final": [*READ, row(4.0, END, owner=None), row(5.0, END, w="b", owner="B", token="2")],
     "what_stops_leaves_nothing": [*READ, line(98.0, "stop", w="a", grace_s=3.0),
         line(98.5, "stopped", w="a", let_go=True, unfinished=0)],
+    "a_row_goes_when_it_is_done_with": [*READ, row(4.0, END, owner=None), line(12.0, "deleted", shard="s0", w="a")],
     "who_lets_go_stores_what_is_finished": [*READ, row(95.0, "TRIM_HORIZON", owner=None)],
     "what_is_finished_is_soon_stored": [put(0), TAKEN, batch(91.0, 0), *done(92.0),
         line(94.0, "rest", w="a", held_bytes=0)],

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from kcl_py.leases.lineage import HASH_KEYS, blocking_parents, unread
-from kcl_py.leases.row import SENTINELS, SHARD_END, LeaseRow
+from kcl_py.leases.row import SHARD_END, LeaseRow
 from kcl_py.leases.rules import new_row
 from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
 
@@ -31,6 +31,8 @@ class Stream:
     rng: random.Random
     now_ms: int = 1_000_000
     shards: dict[str, Shard] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    """Shards whose last record has left the stream."""
 
     def __post_init__(self) -> None:
         for part in range(0, WIDTH, 2):
@@ -64,10 +66,19 @@ class Stream:
             shard.closed_ms = next_one[0].closed_ms = self.now_ms
             self._open((shard.name, next_one[0].name), (first, next_one[0].parts[1]))
 
+    def age_out(self) -> None:
+        """Let the shard that was closed first leave the stream."""
+        closed = [
+            shard for shard in self.shards.values() if shard.closed_ms is not None and shard.name not in self.gone
+        ]
+        if closed:
+            self.gone.add(min(closed, key=lambda shard: (shard.closed_ms, shard.name)).name)
+
     def listing(self, at: Position | None = None) -> Listing:
         """List as a source does: all, or those that were open at or after ``at``."""
         since_ms = at.value if at is not None and at.kind is PositionKind.AT_TIMESTAMP else 0
-        listed = [shard for shard in self.shards.values() if shard.closed_ms is None or shard.closed_ms >= since_ms]
+        shards = (shard for shard in self.shards.values() if shard.name not in self.gone)
+        listed = [shard for shard in shards if shard.closed_ms is None or shard.closed_ms >= since_ms]
         return Listing(tuple(map(self.info, listed)), self.now_ms / 1000)
 
     def info(self, shard: Shard) -> ShardInfo:
@@ -105,20 +116,3 @@ def read_all(stream: Stream, rows: dict[str, LeaseRow], start: Position) -> list
         for child in children:
             rows.setdefault(child.name, new_row(stream.info(child), stream="s:1"))
         rows[row.key] = replace(row, checkpoint=SHARD_END, children=tuple(child.name for child in children))
-
-
-def delete_completed(rows: dict[str, LeaseRow]) -> None:
-    """Delete each row that is at its end, whose children are past their beginning, and whose parents' rows are gone."""
-    while True:
-        done = [
-            row.key
-            for row in rows.values()
-            if row.has_ended
-            and row.children
-            and all(child in rows and rows[child].checkpoint not in SENTINELS - {SHARD_END} for child in row.children)
-            and not any(parent in rows for parent in row.parents)
-        ]
-        if not done:
-            return
-        for key in done:
-            del rows[key]

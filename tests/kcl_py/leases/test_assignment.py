@@ -369,3 +369,23 @@ def test_dead_owner_is_no_donor() -> None:
 def test_fair_share_fills_the_smaller_workers_first(total: int, limits: list[int], share: int) -> None:
     """Who may have less leaves more for the others."""
     assert fair_share(total, limits) == share
+
+
+@pytest.mark.parametrize(("mine", "others", "taken"), [(0, 0, 1), (1, 1, 1), (2, 2, 1), (0, 3, 2), (2, 0, 0)])
+def test_children_stay_where_their_parent_was_read_within_a_fair_share(mine: int, others: int, taken: int) -> None:
+    """Whoever of the two wins the hash; what is beyond the share is left to it."""
+    workers = [a_worker(name) for name in ("me/0", "other/0")]
+    held = {f"m{n}": held_row(f"m{n}", "me/0") for n in range(mine)}
+    held |= {f"o{n}": held_row(f"o{n}", "other/0") for n in range(others)}
+    for child in (f"child{n}" for n in range(20)):
+        born = {child: held_row(child, None), f"{child}b": held_row(f"{child}b", None)}
+        fleet = Fleet(
+            me=workers[0],
+            others=workers[1:],
+            rows=held | born,
+            offered=set(born),
+            born=set(born),
+            mine={key for key in held if key.startswith("m")},
+            is_initialised=True,
+        )
+        assert len(plan(fleet).takes) == taken

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kcl_py.leases.completed import deletable
 from kcl_py.leases.lineage import (
     HASH_KEYS,
     NewLease,
@@ -12,13 +13,14 @@ from kcl_py.leases.lineage import (
     discover,
     has_hole,
     unjudged,
+    unknown_children,
     unread,
 )
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, LeaseRow, Native
 from kcl_py.sources.source import LATEST as FROM_LATEST
 from kcl_py.sources.source import TRIM_HORIZON as FROM_HORIZON
 from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
-from tests.kcl_py.leases.streams import Stream, delete_completed, read_all
+from tests.kcl_py.leases.streams import Stream, read_all
 
 AT_INSTANT = Position(PositionKind.AT_TIMESTAMP, 1_000_123)
 STARTS = [FROM_HORIZON, FROM_LATEST, AT_INSTANT]
@@ -179,6 +181,13 @@ def test_parent_whose_row_has_vanished_blocks_until_a_listing_began_without_it()
     assert unjudged(rows, {"0", "4", "5"}) == set()
 
 
+def test_child_that_an_ended_shard_names_and_nobody_has_a_row_for_is_noticed() -> None:
+    """Something went wrong between the parent's end and its child's row."""
+    ended = LeaseRow("parent", checkpoint=SHARD_END, children=("child",))
+    assert unknown_children({"parent": ended})
+    assert not unknown_children({"parent": ended, "child": LeaseRow("child")})
+
+
 @pytest.mark.parametrize(
     ("ranges", "expected"),
     [
@@ -269,7 +278,8 @@ def test_rows_deleted_after_their_end_do_not_come_back(seed: int, start: Positio
         stream.live_on(4)
         rows = {key: replace(row, sub=0) for key, row in rows.items()}
         read_all(stream, rows, start)
-        delete_completed(rows)
+        for row in deletable(rows, rows):
+            del rows[row.key]
         assert not discover(stream.listing(), rows, start)
         assert not unread(stream.listing(), rows, start)
 

@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from kcl_py.errors import ConditionFailedError
 from kcl_py.leases import rules
 from kcl_py.leases.items import item_from_row, row_from_item
+from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import AT_TIMESTAMP, SHARD_END, Halt, LeaseRow, Native
 from kcl_py.leases.store import Is, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
 from tests.contract.lease_rows import CASES, JAVA, ME, MINE, OTHER, THIRD, Case, a_handoff, a_row
+from tests.simloop import simulated
 
 HEARTBEAT = rules.heartbeat(a_row(), **MINE, report=rules.Report(position=SequenceNumber(1500)))
 BEATEN = a_row(counter=42, checkpoint="1500", switches=0)
@@ -190,3 +193,17 @@ def test_volatile_fields_count_only_while_their_owner_holds_the_row() -> None:
 def test_row_survives_being_written_as_an_item(case: Case) -> None:
     """Reading an item gives back the row that it was made from."""
     assert row_from_item(item_from_row(case.after)) == case.after
+
+
+@pytest.mark.parametrize("now", [a_row(checkpoint=SHARD_END, counter=42), a_row(checkpoint="7"), None])
+@simulated
+async def test_row_is_deleted_only_while_it_is_at_its_end_and_as_it_was_seen(now: LeaseRow | None) -> None:
+    """Two workers that both mean to delete it do no harm, nor does one that was asleep meanwhile."""
+    seen = a_row(checkpoint=SHARD_END)
+    store = MemoryLeaseStore([] if now is None else [now])
+    with pytest.raises(ConditionFailedError):
+        await store.delete(rules.delete_completed(seen))
+    assert len(store.items) == (now is not None)
+    store = MemoryLeaseStore([seen])
+    await store.delete(rules.delete_completed(seen))
+    assert not store.items

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from kcl_py.leases.row import LeaseRow, Native, WorkerRow
+from kcl_py.leases.lineage import NewLease
+from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.view import How, View
+from kcl_py.sources.source import ShardInfo
 
 ME, OTHER = "me/1", "other/2"
 F = 10.0
@@ -212,11 +214,44 @@ def test_row_that_a_newcomer_misses_is_made_at_once_only_if_nobody_can_hold_it(
     assert view.may_make("missed", 10.1)
 
 
-def test_child_that_an_ended_shard_names_and_nobody_has_a_row_for_is_noticed() -> None:
-    """Something went wrong between the parent's end and its child's row."""
+def test_shards_are_listed_by_the_winner_of_a_hash_among_those_who_stay() -> None:
+    """Of three workers one; another one when he drains or dies, and each alone."""
+    names = [ME, OTHER, "third/3"]
+
+    def winners(*states: str) -> list[str]:
+        rows = [WorkerRow(name, state=state) for name, state in zip(names, states, strict=False)]
+        found = []
+        for row in rows:
+            view = View(row.worker, failover_s=F, exclusive_id=False)
+            look(view, *rows, at=0.0)
+            found += [row.worker] * (view.is_auditor() and row.state != "draining")
+        return found
+
+    [first] = winners("active", "active", "active")
+    [second] = winners(*("draining" if name == first else "active" for name in names))
+    assert second != first
+    assert winners("starting") == [ME]
+
+
+def test_row_has_ended_since_it_was_first_seen_at_its_end() -> None:
+    """By this worker's own clock, and only while it is there."""
+    view, done = a_view(), replace(HELD, owner=None, checkpoint="SHARD_END", counter=4)
+    scan(view, HELD, at=1.0)
+    scan(view, done, at=5.0)
+    scan(view, done, at=9.0)
+    assert view.ended_before(5.0) == frozenset()
+    assert view.ended_before(5.1) == {"shard"}
+    scan(view, at=10.0)
+    assert view.ended_before(99.0) == frozenset()
+
+
+def test_shard_is_forgotten_once_it_has_no_row_and_is_not_listed() -> None:
+    """A stream that is resharded for years leaves nothing behind; what is listed may yet be made again."""
     view = a_view()
-    ended = replace(ROW, checkpoint="SHARD_END", children=("child",))
-    scan(view, ended, at=0.0)
-    assert view.unknown_children()
-    scan(view, ended, LeaseRow("child", native=Native()), at=1.0)
-    assert not view.unknown_children()
+    for at in (0.0, 4.0, 8.0, 12.0):
+        scan(view, *([ROW] if at == 0.0 else []), at=at)
+    view.keep({"shard"})
+    new = NewLease(ShardInfo("shard"), "TRIM_HORIZON")
+    assert view.first_row(new, stream="s:1", now_s=1_700_000_000).counter == 1_700_000_000
+    view.keep(set())
+    assert view.first_row(new, stream="s:1", now_s=1_700_000_000).counter == 0

@@ -11,7 +11,7 @@ from kcl_py.leases.row import WorkerRow
 from kcl_py.leases.view import REMEMBERED_S
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
-from kcl_py.tree.coordinator import AUDIT_S
+from kcl_py.tree.audit import LONGEST_S
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
@@ -222,7 +222,7 @@ async def test_child_of_a_merge_waits_for_the_parent_that_a_stale_listing_hides(
     await fleet.until(lambda: child in fleet.rows())
     assert leg not in fleet.rows()
     worker.wire.aged_out = frozenset({leg, child})
-    await asyncio.sleep(AUDIT_S + 10)
+    await asyncio.sleep(LONGEST_S + 10)
     assert fleet.row(child).counter == 0, "nobody has taken it"
     worker.wire.aged_out = frozenset()
     released.set()

@@ -22,6 +22,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     table.checkpoints_are_true,
     table.only_the_owner_writes_a_checkpoint,
     table.an_end_is_final,
+    table.a_row_goes_when_it_is_done_with,
     table.who_lets_go_stores_what_is_finished,
     table.what_is_finished_is_soon_stored,
     table.shares_are_even,

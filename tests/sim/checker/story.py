@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -13,7 +13,7 @@ NEVER = float("inf")
 END = "SHARD_END"
 MOST_TOLD = 5
 """Of what broke one law."""
-_SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
+SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Story:
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
     deleted: set[str] = field(default_factory=set)
-    """Shards whose rows an operator has deleted."""
+    """Shards whose rows an operator has deleted, and those before them whose rows had gone already: they come again."""
     thawed_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """For each life, until when its whole machine stood still: its clock misleads it from then on."""
 
@@ -95,6 +95,15 @@ class Story:
     def calm_s(self) -> float:
         """From when on nothing goes wrong any more."""
         return next((line["t"] for line in self.of("calm")), NEVER)
+
+    @cached_property
+    def children(self) -> Mapping[str, list[str]]:
+        """The shards that follow each one."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for shard, parents in self.parents.items():
+            for parent in parents:
+                found[parent].append(shard)
+        return found
 
     @cached_property
     def owners(self) -> dict[str, str]:
@@ -122,7 +131,7 @@ class Story:
         """Return how many records of a shard a checkpoint covers."""
         if checkpoint == END:
             return len(self.truth.get(shard, ()))
-        return 0 if checkpoint in _SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
+        return 0 if checkpoint in SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
 
     def is_misled(self, batch: Batch) -> bool:
         """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches late."""
@@ -137,9 +146,9 @@ def read(lines: Iterable[bytes | str]) -> Story:
     _read_records(story)
     _read_batches(story)
     _read_takes(story)
-    story.deleted = {line["shard"] for line in story.of("deleted") if not line["w"]}
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
+    _read_deletions(story)
     return story
 
 
@@ -192,6 +201,16 @@ def _read_batches(story: Story) -> None:
 def _finish(story: Story, records: list[int], now_s: float) -> None:
     for record in records:
         story.done_s.setdefault(record, now_s)
+
+
+def _read_deletions(story: Story) -> None:
+    lost = [line["shard"] for line in story.of("deleted") if not line["w"]]
+    gone = {line["shard"] for line in story.of("deleted") if line["w"]}
+    story.deleted.update(lost)
+    while lost:
+        before = [parent for parent in story.parents.get(lost.pop(), ()) if parent in gone - story.deleted]
+        story.deleted.update(before)
+        lost += before
 
 
 def _read_takes(story: Story) -> None:

@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tests.sim.checker.story import END, NEVER, Story
+from tests.sim.checker.story import END, NEVER, SENTINELS, Story
 
 LONG_REST_S = 3.5
 """Beside two failover times, in which the shares of the dead expire: a few ticks and the handoffs."""
 MOST_MOVES = 3
+SETTLING_FAILOVERS = 3
+"""So long a row stays after the end of its shard, so that no request about it is on its way any more."""
 SLACK_S = 0.5
 """For requests on their way, and for turns of an event loop."""
 
@@ -52,29 +54,53 @@ def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
 
 
 def an_end_is_final(story: Story) -> Iterator[str]:
-    """A shard that was read to its end stays so, its children have rows, and nobody takes it again."""
+    """A shard that was read to its end stays so, its children have rows, and nobody takes it again or makes its row."""
     rows: dict[str, dict[str, Any]] = {}
     ever: set[str] = set()
-    children: dict[str, list[str]] = defaultdict(list)
-    for shard, parents in story.parents.items():
-        for parent in parents:
-            children[parent].append(shard)
+    gone: set[str] = set()
     for line in story.lines:
         if line["e"] == "deleted":
             rows.pop(line["shard"], None)
+            gone.add(line["shard"])
         elif line["e"] == "row":
             shard, before = line["shard"], rows.get(line["shard"])
             rows[shard] = line
+            if before is None and shard in gone - story.deleted:
+                yield f"{shard}: {line['w']} made its row again at {line['t']:.3f}, after its end"
             ever.add(shard)
             had_ended = before is not None and before["checkpoint"] == END
             if had_ended and line["checkpoint"] != END:
                 yield f"{shard}: {line['w']} undid its end at {line['t']:.3f}"
             if line["checkpoint"] == END and not had_ended:
-                missing = [child for child in children[shard] if child not in ever]
+                missing = [child for child in story.children[shard] if child not in ever]
                 if missing:
                     yield f"{shard} ended at {line['t']:.3f}, and its children {missing} have no rows"
             if had_ended and before is not None and line["owner"] and line["owner"] != before["owner"]:
                 yield f"{shard}: {line['w']} took it at {line['t']:.3f}, after its end"
+
+
+def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
+    """Workers delete the row of an ended shard alone, long after its end, when its children tell all that it tells."""
+    rows: dict[str, dict[str, Any]] = {}
+    ended_s: dict[str, float] = {}
+    for line in story.lines:
+        if line["e"] == "row":
+            rows[line["shard"]] = line
+            if line["checkpoint"] == END:
+                ended_s.setdefault(line["shard"], line["t"])
+        elif line["e"] == "deleted":
+            shard = line["shard"]
+            rows.pop(shard, None)
+            ended = ended_s.pop(shard, NEVER)
+            if not line["w"]:
+                continue
+            if line["t"] < ended + SETTLING_FAILOVERS * story.failover_s:
+                yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f}, and it ended at {ended:.3f}"
+            if parents := [parent for parent in story.parents.get(shard, ()) if parent in rows]:
+                yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f} before those of {parents}"
+            for child in set(story.children[shard]) - story.deleted:
+                if child not in rows or rows[child]["checkpoint"] in SENTINELS:
+                    yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f}, and {child} has no progress"
 
 
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
