@@ -29,6 +29,7 @@ from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import Source, StreamInfo
 
 if TYPE_CHECKING:
+    from kcl_py.leases.client import DynamoClient
     from kcl_py.sessions import Sessions
 
 RETRY_S = 0.25
@@ -89,7 +90,7 @@ async def connect_to_look(config: Config, *, clock: Clock | None = None) -> Asyn
         sessions = _sessions()
         await stack.enter_async_context(sessions.kept_fresh(SystemClock()))
         source, place = await _source(stack, sessions, config, clock)
-        leases = DynamoLeaseStore(await _client(stack, sessions, config, "dynamodb"), config.leases, clock=clock)
+        leases = DynamoLeaseStore(await _dynamo_client(stack, sessions, config), config.leases, clock=clock)
         info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
         with looking_at(config.leases.table):
             await leases.find()
@@ -234,4 +235,11 @@ async def _leases(stack: AsyncExitStack, sessions: "Sessions", config: Config, c
         return MemoryLeaseStore()
     from kcl_py.leases.dynamodb import DynamoLeaseStore
 
-    return DynamoLeaseStore(await _client(stack, sessions, config, "dynamodb"), config.leases, clock=clock)
+    return DynamoLeaseStore(await _dynamo_client(stack, sessions, config), config.leases, clock=clock)
+
+
+async def _dynamo_client(stack: AsyncExitStack, sessions: "Sessions", config: Config) -> "DynamoClient":
+    client = await _client(stack, sessions, config, "dynamodb")
+    from kcl_py.leases.wire import WireClient
+
+    return WireClient(client)

@@ -39,13 +39,13 @@ def decode(attribute: Attribute) -> Any:
         case "S" | "BOOL":
             return value
         case "N":
-            return _number(value)
+            return number(value)
         case "B":
             return _bytes(value)
         case "SS":
             return frozenset(value)
         case "NS":
-            return frozenset(map(_number, value))
+            return frozenset(map(number, value))
         case "BS":
             return frozenset(map(_bytes, value))
         case "M":
@@ -65,7 +65,8 @@ def decode_item(item: Mapping[str, Attribute]) -> dict[str, Any]:
     return {name: decode(attribute) for name, attribute in item.items()}
 
 
-def _number(text: str) -> int | float:
+def number(text: str) -> int | float:
+    """Read a number as DynamoDB writes it."""
     try:
         return int(text)
     except ValueError:

@@ -4,9 +4,9 @@ It sends each request once and decides nothing; every request has a total deadli
 so that two fit well before the holder's own, and at the start a longer one. An existing table is used as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -16,21 +16,19 @@ from kcl_py.config import Leases
 from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
 from kcl_py.leases import expressions
 from kcl_py.leases.attributes import decode_item, encode, encode_item
-from kcl_py.leases.client import DynamoClient
-from kcl_py.leases.items import (
-    UNSET_IN_WORKER,
-    item_from_row,
-    item_from_worker,
-    row_from_item,
-    scan_from_items,
-    worker_from_item,
-)
-from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
+from kcl_py.leases.capacity import Capacity, found
+from kcl_py.leases.client import DynamoClient, Reply
+from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
+from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
+from kcl_py.leases.segments import scan, segments
 from kcl_py.leases.store import Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
+from kcl_py.leases.wire_rows import WireItem, row_from_wire, scan_from_wire
 
 _FAILED = "ConditionalCheckFailed"
 """The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -44,17 +42,24 @@ class DynamoLeaseStore:
         self._workers = Table("worker table", leases.workers_table, "wid")
         self._has_workers = self._is_new = False
         """Whether this store has created the lease table and has not yet done all that there is to do for a new one."""
+        self._capacity: dict[Table, Capacity | None] = {}
         self._deadline_s = leases.failover_s / 6
+        self._rows = 0
+        """Of the lease table, when it was last read."""
 
     @property
     def has_workers(self) -> bool:
         return self._has_workers
 
+    @property
+    def capacity(self) -> tuple[Capacity | None, Capacity | None]:
+        return self._capacity.get(self._table), self._capacity.get(self._workers)
+
     async def ensure(self) -> float | None:
         began_at = self._clock.monotonic()
         self._is_new |= await find_or_create(self._client, self._table, self._leases, self._clock)
         self._has_workers = await self._find_workers()
-        await until_active(self._client, self._table, self._clock)
+        self._capacity[self._table] = found(await until_active(self._client, self._table, self._clock))
         if self._is_new and self._leases.pitr:
             await keep_backups(self._client, self._table, self._clock)
         is_new, self._is_new = self._is_new, False
@@ -73,14 +78,17 @@ class DynamoLeaseStore:
     async def _find_workers(self) -> bool:
         try:
             await find_or_create(self._client, self._workers, self._leases, self._clock)
-            await until_active(self._client, self._workers, self._clock)
+            self._capacity[self._workers] = found(await until_active(self._client, self._workers, self._clock))
         except LeaseTableError as error:
             log.warning("kcl_py.table.workers_unavailable", table=self._workers.name, error=str(error))
             return False
         return True
 
     async def scan(self, *, consistent: bool = False) -> Scan:
-        return scan_from_items(await self._scan(self._table, consistent=consistent))
+        pages = await self._pages(self._table, scan_from_wire, consistent=consistent, segments=segments(self._rows))
+        rows = tuple(row for page in pages for row in page.rows)
+        self._rows = len(rows)
+        return Scan(rows, tuple(sentence for page in pages for sentence in page.malformed))
 
     async def read(self, key: str) -> LeaseRow | None:
         with self._request("GetItem", key):
@@ -119,8 +127,8 @@ class DynamoLeaseStore:
             await self._client.delete_item(**self._at(write.key), **expressions.condition(write))
 
     async def workers(self) -> tuple[WorkerRow, ...]:
-        rows = map(worker_from_item, await self._scan(self._workers, consistent=True))
-        return tuple(row for row in rows if row is not None)
+        pages = await self._pages(self._workers, _workers, consistent=True)
+        return tuple(row for page in pages for row in page)
 
     async def put_worker(self, row: WorkerRow) -> None:
         item = item_from_worker(row)
@@ -138,17 +146,12 @@ class DynamoLeaseStore:
     async def aclose(self) -> None:
         """Do nothing: the client belongs to who opened it."""
 
-    async def _scan(self, table: Table, *, consistent: bool) -> list[Item]:
-        """All items, page by page; a page may be empty and not the last."""
-        items: list[Item] = []
-        start: dict[str, Any] = {}
-        while True:
+    async def _pages(self, table: Table, read: Callable[[Any], T], *, consistent: bool, segments: int = 1) -> list[T]:
+        async def page(**request_: Any) -> Reply:
             with request("Scan", table.name, deadline_s=self._deadline_s, clock=self._clock):
-                page = await self._client.scan(TableName=table.name, ConsistentRead=consistent, **start)
-            items += map(decode_item, page.get("Items", ()))
-            if not page.get("LastEvaluatedKey"):
-                return items
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+                return await self._client.scan(TableName=table.name, ConsistentRead=consistent, **request_)
+
+        return await scan(page, read, segments)
 
     def _at(self, key: str) -> dict[str, Any]:
         return {"TableName": self._table.name, "Key": {"leaseKey": encode(key)}}
@@ -158,11 +161,15 @@ class DynamoLeaseStore:
             operation, f"{(table or self._table).name}/{key}", deadline_s=self._deadline_s, clock=self._clock
         )
 
-    def _row(self, operation: str, key: str, item: Mapping[str, Any]) -> LeaseRow:
+    def _row(self, operation: str, key: str, item: WireItem) -> LeaseRow:
         try:
-            return row_from_item(decode_item(item))
+            return row_from_wire(item)
         except MalformedRowError as error:
             raise RejectedError(operation, f"{self._table.name}/{key}", "MalformedRow", str(error)) from error
+
+
+def _workers(items: Iterable[WireItem]) -> list[WorkerRow]:
+    return [row for row in map(worker_from_item, map(decode_item, items)) if row is not None]
 
 
 def _parent_failed(error: ConditionFailedError) -> bool:

@@ -23,7 +23,7 @@ from kcl_py.leases.store import Scan
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
-UNSET_IN_WORKER = ("max", "strategy", "held_off")
+UNSET_IN_WORKER = ("max", "strategy", "held_off", "changed")
 """Attributes of a worker row that are removed when they have no value."""
 
 
@@ -63,6 +63,12 @@ class _Fields:
         if isinstance(value, set | frozenset | tuple | list) and all(isinstance(one, str) for one in value):
             return tuple(sorted(value))
         raise self.fault(name, "a set of strings")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self._fields.get(name, ())
+        if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        raise self.fault(name, "a list of strings")
 
     def digits(self, name: str) -> int | None:
         value = self.text(name)
@@ -198,6 +204,7 @@ def worker_from_item(item: Item) -> WorkerRow | None:
             strategy=fields.text("strategy") or "count",
             held_off=fields.text("held_off"),
             news=fields.whole("news") or 0,
+            changed=fields.texts("changed"),
             updated_s=fields.whole("lut") or 0,
         )
     except MalformedRowError:
@@ -218,6 +225,7 @@ def item_from_worker(row: WorkerRow) -> dict[str, Any]:
         strategy=None if row.strategy == "count" else row.strategy,
         held_off=row.held_off,
         news=row.news,
+        changed=list(row.changed) or None,
     )
 
 

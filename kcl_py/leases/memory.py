@@ -10,6 +10,7 @@ from typing import Any
 from anyio.lowlevel import checkpoint
 
 from kcl_py.errors import ConditionFailedError, RejectedError
+from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.items import (
     UNSET_IN_WORKER,
     item_from_row,
@@ -35,6 +36,10 @@ class MemoryLeaseStore:
     @property
     def has_workers(self) -> bool:
         return True
+
+    @property
+    def capacity(self) -> tuple[Capacity | None, Capacity | None]:
+        return None, None
 
     async def ensure(self) -> float | None:
         await checkpoint()

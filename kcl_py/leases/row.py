@@ -142,5 +142,7 @@ class WorkerRow:
     """Why it takes less than would fall to it; for people."""
     news: int = 0
     """Raised at events that others should look at the lease table for."""
+    changed: tuple[str, ...] = ()
+    """The rows that the last news are about, the newest last; an empty string where it is about none."""
     updated_s: int = 0
     """``lut``, Unix seconds; for people and the Java client, never for decisions."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.row import LeaseRow, WorkerRow
 
 Path = tuple[str, ...]
@@ -82,6 +83,11 @@ class LeaseStore(Protocol):
     @property
     def has_workers(self) -> bool:
         """Whether the worker table can be used."""
+        ...
+
+    @property
+    def capacity(self) -> tuple[Capacity | None, Capacity | None]:
+        """What the lease table and the worker table had when ``ensure`` found them; None: no limit is known."""
         ...
 
     async def scan(self, *, consistent: bool = False) -> Scan:

@@ -65,8 +65,8 @@ async def find_or_create(client: DynamoClient, table: Table, leases: Leases, clo
     return False
 
 
-async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None:
-    """Wait until the table can be used.
+async def until_active(client: DynamoClient, table: Table, clock: Clock) -> Mapping[str, Any]:
+    """Wait until the table can be used; return what DescribeTable says of it.
 
     Raises:
         LeaseTableError: it is being deleted, cannot be used, or is not ACTIVE in time.
@@ -78,10 +78,10 @@ async def until_active(client: DynamoClient, table: Table, clock: Clock) -> None
             found = await _describe(client, table, clock)
             _check_schema(table, found)
             status = str(found["TableStatus"])
+            if status in ("ACTIVE", "UPDATING"):
+                return found
         except MissingError:
             status = "no table"  # DescribeTable lags behind CreateTable
-        if status in ("ACTIVE", "UPDATING"):
-            return
         if status not in ("CREATING", "no table"):
             break
         await clock.sleep(pause_s)

@@ -12,11 +12,15 @@ from kcl_py.leases.assignment import rendezvous
 from kcl_py.leases.lineage import NewLease, blocking_parents
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.sightings import Sightings
+from kcl_py.leases.wide import Silences, changed
 
 _AUDIT = "audit"
 """What the workers draw lots for, to list the shards."""
 REMEMBERED_S = 3600
 """For how long the row of a dead worker is left in the table, for whoever wonders where it went."""
+
+QUIET = 1 / 3 + 2 / 10
+"""Part of F for which a live worker's row may look the same: a heartbeat period, and two ticks to write and see it."""
 
 
 class How(StrEnum):
@@ -42,6 +46,8 @@ class Turnover:
     """Whether the lease table should be looked at."""
     dead: tuple[WorkerRow, ...] = ()
     """Rows that no longer move."""
+    changed: frozenset[str] | None = frozenset()
+    """Rows that others say have changed; None if there are more than they can name."""
 
     def forgotten(self, now_s: int) -> list[str]:
         """Name the dead whose rows have been there long enough for people to see them; ``now_s`` is Unix time."""
@@ -70,6 +76,8 @@ class View:
         self._me, self._failover_s, self._exclusive_id = me, failover_s, exclusive_id
         self._beats, self._counters = Sightings(failover_s), Sightings(failover_s)
         self._missing = Sightings(failover_s)
+        self._silences = Silences(failover_s * QUIET)
+        self._read_at: dict[str, float] = {}
         self._ever_seen: dict[str, None] = {}
         self._scanned_at = self._looked_at = float("inf")
         """When the lease table was first read, of the reads that follow each other; and when last."""
@@ -103,7 +111,9 @@ class View:
             for worker, row in self.members.items()
             if worker != self._me
         )
-        return Turnover(gone, has_news, tuple(row for row in rows if row.worker not in self.members))
+        self._silences.note(rows, begun_at=begun_at, ended_at=ended_at)
+        dead = tuple(row for row in rows if row.worker not in self.members)
+        return Turnover(gone, has_news, dead, changed(before, self.members.values(), self._me))
 
     def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
         """Take in the lease table.
@@ -120,6 +130,8 @@ class View:
         self.rows = {}
         self.offers = {key: offer for key, offer in self.offers.items() if key in rows}
         self._counters.keep(rows)
+        self._silences.keep(row.holder for row in rows.values() if row.holder is not None)
+        self._read_at.clear()
         for row in rows.values():
             self.note_row(row, begun_at=begun_at, ended_at=ended_at)
         self.born &= self.offers.keys()
@@ -133,6 +145,7 @@ class View:
         assert self.rows is not None
         self._ever_seen[row.key] = None
         self.rows[row.key] = row
+        self._read_at[row.key] = ended_at
         how = self._how(row, begun_at, ended_at)
         if how is None:
             self.offers.pop(row.key, None)
@@ -166,6 +179,22 @@ class View:
                 continue
             if now > expires_at - self._failover_s / 2:
                 due.append((key, expires_at))
+        return due
+
+    def silent_rows(self, now: float) -> list[str]:
+        """Name the rows of silent workers that are to be read: once since they are silent, and then to see them expire.
+
+        So a dead worker's rows expire F after its silence was noticed, however long ago the whole table was read.
+        """
+        due = []
+        for key, row in (self.rows or {}).items():
+            if row.holder is None or row.has_ended or row.holder == self._me or key in self.offers:
+                continue
+            since_at, expires_at = self._silences.since_at(row.holder), self._counters.expires_at(key)
+            if since_at is None or expires_at is None:
+                continue
+            if self._read_at[key] < since_at or now > expires_at:
+                due.append(key)
         return due
 
     def seen_at(self, row: LeaseRow) -> float | None:

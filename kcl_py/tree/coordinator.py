@@ -26,7 +26,6 @@ from kcl_py.tree.messages import (
     Awaiting,
     CloseShard,
     GaveUp,
-    Hint,
     Initialized,
     Listed,
     MemberGone,
@@ -52,15 +51,13 @@ from kcl_py.tree.reads import (
     RequestFailed,
     RereadDue,
 )
+from kcl_py.tree.watching import Watching
 from kcl_py.tree.worker import Worker
 
 WAIT_TICKS = 3
 """How many ticks a stopping worker waits for others to pull its shards, while they go on."""
 FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
-REREAD_SLACK_S = 0.02
-"""A row that should have expired is read again this much later, so that the read surely began late enough."""
-
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
 """After these the Coordinator thinks again; the others tell of what it has decided already."""
@@ -81,12 +78,12 @@ class Coordinator(Actor):
         self._leases = worker.config.leases
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
+        self._watching = Watching(worker, self._reads, self._view)
         self._audit = Audit(self._leases, worker.config.start)
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
         self._is_ready = False
-        self._scan_due_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
         self.state = "starting"
@@ -116,10 +113,9 @@ class Coordinator(Actor):
                 self._audit.note(message)
                 self._make_rows()
             case RereadDue(key):
-                self._ask(f"reread {key}", partial(self._reads.row, key))
-            case Reread(row=row):
-                if row is not None and self._view.rows is not None:
-                    self._view.note_row(row, begun_at=message.begun_at, ended_at=message.ended_at)
+                self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
+            case Reread():
+                self._watching.note_reread(message, self._held)
             case Created(rows):
                 self._note_created(rows)
             case Announced():
@@ -159,25 +155,24 @@ class Coordinator(Actor):
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
         now = self.clock.monotonic()
-        if self._worker.store.has_workers:
+        if self._worker.store.has_workers and self._reads.is_due("members"):
             self._ask("members", self._reads.members)
-        if now >= self._scan_due_at:
-            self._scan()
+        self._scan(has_news=False)
         if self._audit.is_due(now, is_mine=self._view.is_auditor() or self._view.waits_for_no_row()):
             self._list()
         self._make_rows()
-        for key, expires_at in self._view.to_reread(now):
+        for key, wait_s in self._watching.rereads(now):
             if key not in self._held:
-                self.send_after(max(expires_at - now, 0) + REREAD_SLACK_S, RereadDue(key))
+                self.send_after(wait_s, RereadDue(key))
 
     def _ask(self, what: str, work: Callable[[], Awaitable[Any]]) -> None:
         """Run one request of its kind at a time; its result comes back as a message."""
         if self._reads.begin(what):
             self.run_task(partial(self._reads.carry_out, what, work), done=lambda message: message)
 
-    def _scan(self) -> None:
-        self._scan_due_at = self.clock.monotonic() + self._leases.heartbeat_s
-        self._ask("scan", self._reads.lease_rows)
+    def _scan(self, *, has_news: bool = True) -> None:
+        if self._reads.is_due("scan", has_news=has_news):
+            self._ask("scan", self._reads.lease_rows)
 
     def _list(self) -> None:
         rows = self._view.rows
@@ -198,9 +193,9 @@ class Coordinator(Actor):
         self.send_after(self._leases.heartbeat_s, Alarm.BEAT)
         self._announce()
 
-    def _tell_news(self) -> None:
-        """Have the others look at the lease table."""
-        self._presence.news += 1
+    def _tell_news(self, key: str = "") -> None:
+        """Have the others look at the lease table, or at a row of it."""
+        self._presence.tell(key)
         self._announce()
 
     def _announce(self) -> None:
@@ -228,17 +223,13 @@ class Coordinator(Actor):
             self._scan()
         for worker in turnover.forgotten(int(self.clock.time())):
             self._ask(f"forget {worker}", partial(self._reads.forget, worker))
+        if keys := self._watching.due(turnover, members.ended_at):
+            self._ask("rows", partial(self._reads.rows, keys))
 
     def _note_scan(self, scanned: Scanned) -> None:
-        for sentence in scanned.scan.malformed:
-            self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
-        rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
-        self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
-        for key, holding in self._held.items():
-            if holding.lease is not None and key in rows:
-                holding.lease.tell(Hint(rows[key]))
+        rows = self._watching.note_scan(scanned, self._held)
         self._audit.note_rows(rows)
         if not self._audit.is_ready:
             self._list()
@@ -262,6 +253,7 @@ class Coordinator(Actor):
         found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
         if len(found) < len(wanted):
             self._audit.soon()
+            self._reads.paces["scan"].hurry()
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing, now + self._leases.failover_s))
@@ -345,7 +337,7 @@ class Coordinator(Actor):
         self._note_row(row)
         if row.key in self._held:
             self._held[row.key].phase = phase
-        self._tell_news()
+        self._tell_news(row.key)
 
     def _note_row(self, row: LeaseRow | None) -> None:
         if row is not None and self._view.rows is not None:
@@ -357,7 +349,7 @@ class Coordinator(Actor):
         self._setbacks.forget(row.key)
         self._view.born.update(children)
         for child in children:
-            self._ask(f"reread {child}", partial(self._reads.row, child))
+            self._ask(f"reread {child}", partial(self._reads.rows, (child,)))
         if not children:
             self._audit.soon()
         self._close(row.key)
@@ -375,7 +367,7 @@ class Coordinator(Actor):
         if key in self._held:
             self._held[key].phase = Phase.CLOSING
         self._shards.tell(CloseShard(key))
-        self._tell_news()
+        self._tell_news(key)
 
     def _note_down(self, down: Down) -> None:
         holding = self._held.pop(down.name, None)
@@ -399,8 +391,7 @@ class Coordinator(Actor):
                 holding.lease.tell(message)
 
     def _stop_all(self, stop: StopWorker) -> None:
-        is_first = self._stop is None
-        self._stop = stop
+        is_first, self._stop = self._stop is None, stop
         self._presence.is_draining = True
         self.state = "draining"
         if is_first:

@@ -4,6 +4,7 @@ Commands are imperative, events past tense. All frozen; nothing is asked, so nob
 and other instants are monotonic seconds of the worker's clock.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -93,12 +94,11 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """One row was read again, consistently; None if it is gone."""
+    """Rows were read singly, consistently; None for one that is not there."""
 
     begun_at: float
     ended_at: float
-    key: str
-    row: LeaseRow | None
+    rows: Mapping[str, LeaseRow | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,9 @@ from kcl_py.leases.row import WorkerRow
 from kcl_py.tree.holding import Holding, Phase
 from kcl_py.tree.worker import Worker
 
+TOLD_KEYS = 8
+"""Of how many rows a worker's own row says that they have changed: it is written and read often, and so stays small."""
+
 
 class Presence:
     """What others see of this worker; instants are monotonic seconds."""
@@ -17,7 +20,8 @@ class Presence:
         self._worker = worker
         self._beat = 0
         self._since_at: float | None = None
-        self.news = 0
+        self._news = 0
+        self._changed: tuple[str, ...] = ()
         self.held_off: str | None = None
         self.is_initialized = self.is_draining = False
         self.stream = worker.stream
@@ -35,9 +39,15 @@ class Presence:
             max_leases=self._worker.config.leases.max_leases,
             strategy=self._worker.config.leases.strategy,
             held_off=self.held_off,
-            news=self.news,
+            news=self._news,
+            changed=self._changed,
             updated_s=int(self._worker.clock.time()),
         )
+
+    def tell(self, key: str) -> None:
+        """Have the others look at a row; an empty ``key`` is news about none."""
+        self._news += 1
+        self._changed = (*self._changed, key)[-TOLD_KEYS:]
 
     def beat(self) -> None:
         """Count a write of the row."""

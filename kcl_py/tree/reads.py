@@ -3,19 +3,36 @@
 Each request reads the clock around itself, so that what it shows can be judged by time.
 """
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 
-from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RejectedError, RequestError
+from kcl_py.errors import (
+    ConditionFailedError,
+    LeaseTableError,
+    MissingError,
+    RejectedError,
+    RequestError,
+    ThrottledError,
+)
 from kcl_py.leases import rules
 from kcl_py.leases.completed import deletable
 from kcl_py.leases.gate import Priority
+from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.together import together
 from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
 from kcl_py.tree.worker import Worker
+
+REREAD_SLACK_S = 0.02
+"""A row that should have expired is read again this much later, so that the read surely began late enough."""
+AT_ONCE = 16
+"""So many rows are read at the same time."""
+REREADS = 10
+"""How many rows are read again each tick at most while the table is read less often than usual."""
 
 
 class Alarm(Enum):
@@ -82,8 +99,40 @@ class Reads:
     def __init__(self, worker: Worker) -> None:
         self._worker, self._store, self._now = worker, worker.store, worker.clock.monotonic
         self._asked: set[str] = set()
+        leases, jitter = worker.config.leases, worker.ids.jitter
+        self.paces = {
+            "scan": Pace(leases.heartbeat_s, jitter),
+            "members": Pace(leases.tick_s, jitter),
+            "rows": Pace(leases.tick_s, jitter),
+        }
+        self.paces["reread"] = self.paces["rows"]
+        """How often the two tables are read as a whole, and rows singly."""
         self.may_delete = True
         """Whether AWS lets this worker delete lease rows, as far as is known."""
+
+    def is_due(self, what: str, *, has_news: bool = False) -> bool:
+        """Whether a table is to be read now; if so, that counts as its beginning."""
+        now, pace = self._now(), self.paces[what]
+        is_due = pace.is_due(now, has_news=has_news)
+        if is_due:
+            pace.begin(now)
+        return is_due
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the lease table refuses reads, or cannot carry them."""
+        return self.paces["scan"].is_short or self.paces["rows"].is_short
+
+    def rereads(self, due: list[tuple[str, float]], now: float) -> list[tuple[str, float]]:
+        """Say which rows are to be read again, and how long from now: only a few while the table refuses reads.
+
+        Args:
+            due: keys, and when each row would have expired.
+            now: the present.
+        """
+        if self.is_short:
+            due = sorted(due, key=lambda one: one[1])[:REREADS] if due and self.is_due("rows") else []
+        return [(key, max(expires_at - now, 0) + REREAD_SLACK_S) for key, expires_at in due]
 
     def is_asking(self, what: str) -> bool:
         """Whether a request of that kind is on its way."""
@@ -103,7 +152,7 @@ class Reads:
             LeaseTableError: the lease table or the worker table is gone.
         """
         try:
-            return await work()
+            return await self._paced(what, work)
         except MissingError as error:
             if what in ("list", "describe"):
                 return RequestFailed(what, error)
@@ -119,6 +168,18 @@ class Reads:
         finally:
             self._asked.discard(what)
 
+    async def _paced(self, what: str, work: Callable[[], Awaitable[object]]) -> object:
+        pace = self.paces.get(what.partition(" ")[0])
+        if pace is None:
+            return await work()
+        try:
+            outcome = await work()
+        except ThrottledError:
+            pace.refused()
+            raise
+        pace.answered()
+        return outcome
+
     async def members(self) -> Members:
         begun_at = self._now()
         rows = await self._store.workers()
@@ -129,10 +190,14 @@ class Reads:
         scan = await self._store.scan(consistent=consistent)
         return Scanned(begun_at, self._now(), scan, consistent)
 
-    async def row(self, key: str) -> Reread:
-        begun_at = self._now()
-        row = await self._store.read(key)
-        return Reread(begun_at, self._now(), key, row)
+    async def rows(self, keys: Sequence[str]) -> Reread:
+        begun_at, rows = self._now(), dict.fromkeys(keys)
+
+        async def read(key: str) -> None:
+            rows[key] = await self._store.read(key)
+
+        await together((partial(read, key) for key in keys), min(len(keys), AT_ONCE))
+        return Reread(begun_at, self._now(), rows)
 
     async def shards(self, at: Position | None, known: frozenset[str]) -> Listed:
         begun_at = self._now()

@@ -17,6 +17,7 @@ from kcl_py.leases.attributes import decode_item, encode, encode_item
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.store import LeaseStore
+from kcl_py.leases.wire import WireClient
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
 from kcl_py.local.dynamo.model import DynamoDB
@@ -116,7 +117,9 @@ def _memory() -> Bench:
 
 async def dynamo_bench(client: Any, leases: Leases) -> Bench:
     """Return a store on two new tables."""
-    store = DynamoLeaseStore(client, leases, clock=SystemClock())
+    store = DynamoLeaseStore(
+        client if isinstance(client, DynamoDBClient) else WireClient(client), leases, clock=SystemClock()
+    )
     await store.ensure()
 
     async def put(item: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from actors.clock import SystemClock
 from kcl_py.config import Provisioned
 from kcl_py.errors import LeaseTableError, MissingError
 from kcl_py.leases import rules
+from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.store import LeaseStore
@@ -42,6 +43,23 @@ async def test_scan_follows_pages_to_the_end(dynamo_client: Any) -> None:
     assert sorted(row.key for row in (await bench.store.scan()).rows) == keys
 
 
+@pytest.mark.parametrize("consistent", [False, True])
+async def test_large_table_is_read_in_segments_as_it_is_read_at_once(
+    dynamo_client: Any, consistent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second look knows how large the table is: every row comes once, and what is no lease is named once."""
+    monkeypatch.setattr("kcl_py.leases.segments.ROWS", 4)
+    bench = await dynamo_bench(dynamo_client, some_leases())
+    for number in range(15):
+        await bench.put(stored(LeaseRow(f"shardId-{number:012}")))
+    await bench.put({"leaseKey": "junk"})
+    at_once, in_segments = [await bench.store.scan(consistent=consistent) for _ in range(2)]
+    assert len(in_segments.rows) == 15
+    assert sorted(in_segments.rows, key=str) == sorted(at_once.rows, key=str)
+    assert in_segments.malformed == at_once.malformed
+    assert "'junk'" in in_segments.malformed[0]
+
+
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 async def test_every_call_says_that_the_table_is_missing(
     dynamo_client: Any, call: Callable[[LeaseStore], Awaitable[Any]]
@@ -59,7 +77,8 @@ async def test_every_call_says_that_the_table_is_missing(
 async def test_ensure_creates_both_tables_as_billed(dynamo_client: Any) -> None:
     """New tables have the Java client's keys and the billing that was asked for."""
     leases = some_leases().model_copy(update={"billing": Provisioned(read=3, write=4)})
-    took_s = await DynamoLeaseStore(dynamo_client, leases, clock=SystemClock()).ensure()
+    store = DynamoLeaseStore(dynamo_client, leases, clock=SystemClock())
+    took_s = await store.ensure()
     assert took_s is not None
     assert took_s >= 0
     for name, key in ((leases.table, "leaseKey"), (leases.workers_table, "wid")):
@@ -67,6 +86,7 @@ async def test_ensure_creates_both_tables_as_billed(dynamo_client: Any) -> None:
         assert table["KeySchema"] == [{"AttributeName": key, "KeyType": "HASH"}]
         units = table["ProvisionedThroughput"]
         assert (units["ReadCapacityUnits"], units["WriteCapacityUnits"]) == (3, 4)
+    assert store.capacity == (Capacity(3, 4), Capacity(3, 4))
 
 
 async def test_ensure_refuses_a_table_with_another_key(dynamo_client: Any) -> None:

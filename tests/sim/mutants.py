@@ -385,4 +385,11 @@ MUTANTS = (
         "        for child in children:\n            await",
         "        for child in children[:1]:\n            await",
     ),
+    # watching
+    Mutant(
+        "never look again at what a silent worker of a large table holds",
+        "kcl_py/leases/view.py",
+        "            if self._read_at[key] < since_at or now > expires_at:\n",
+        "            if False:\n",
+    ),
 )

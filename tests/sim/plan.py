@@ -77,6 +77,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Chance of a request to the lease table to take effect up to a failover time later."""
     stale_s: float
     events: tuple[Event, ...]
+    wide: bool = False
+    """Whether the lease table counts as large, however few rows it has."""
     ends_busy: bool = True
     """Whether the fleet is stopped in the middle of its work, and another worker has to go on."""
 
@@ -114,6 +116,7 @@ def plan(seed: int) -> Plan:
         late=draw.choice((0.0, 0.0, 0.01, 0.05)),
         stale_s=draw.choice((0.0, 0.0, 1.0)),
         events=_in_order(*_events(draw, slots, calm_s, failover_s), *_requests(seed, calm_s)),
+        wide=random.Random(f"wide {seed}").random() < 0.25,
     )
 
 

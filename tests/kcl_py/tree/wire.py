@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from kcl_py.errors import MissingError, RejectedError, RequestError, ThrottledError
+from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.store import LeaseStore, Scan, Write
 from kcl_py.sources.source import Fetched, Listing, Position, Source, StreamInfo
@@ -162,6 +163,10 @@ class WiredStore:
     @property
     def has_workers(self) -> bool:
         return self._store.has_workers
+
+    @property
+    def capacity(self) -> tuple[Capacity | None, Capacity | None]:
+        return self._store.capacity
 
     async def ensure(self) -> float | None:
         return await self._wire.carry("ensure", "", self._store.ensure)

@@ -1,0 +1,91 @@
+"""Fleets whose table is too large to be read all the time: as quick as others, at a fraction of the reads."""
+
+import pytest
+
+from kcl_py.leases import wide
+from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, running
+from tests.simloop import sim_loop, simulated
+
+HEARTBEAT_S, TICK_S = FAILOVER_S / 3, FAILOVER_S / 10
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any table count as large, and be read as a whole once a minute."""
+    monkeypatch.setattr(wide, "LARGE", 0)
+    monkeypatch.setattr(wide, "ROWS_A_SECOND", 0.01)
+
+
+async def settled(fleet: Fleet, *, workers: int, shards: int) -> None:
+    """Start workers and wait until each has its share and the rows are quiet."""
+    await running(fleet, workers=workers, shards=shards)
+    share = shards // workers
+    await fleet.until(lambda: all(len(fleet.held_by(member)) == share for member in fleet.members.values()))
+    begin = sim_loop().time()
+    await fleet.until(lambda: sim_loop().time() > begin + 2 * FAILOVER_S)
+
+
+@simulated
+async def test_quiet_fleet_reads_the_whole_table_once_a_minute_and_no_row() -> None:
+    """Workers that beat vouch for their rows."""
+    fleet = Fleet(shards=6)
+    await settled(fleet, workers=3, shards=6)
+    before = {name: len(member.wire.of("scan", "read")) for name, member in fleet.members.items()}
+    begin = sim_loop().time()
+    await fleet.until(lambda: sim_loop().time() > begin + 240, within_s=300)
+    for name, member in fleet.members.items():
+        assert len(member.wire.of("scan", "read")) - before[name] <= 6
+    fleet.check()
+
+
+@simulated
+async def test_shards_of_a_dead_worker_are_taken_within_the_bound() -> None:
+    """F after its silence was noticed, which takes a heartbeat and two ticks; one tick later by who is not first."""
+    fleet = Fleet(shards=6)
+    await settled(fleet, workers=3, shards=6)
+    first, *others = fleet.members.values()
+    first.crash()
+    begin = sim_loop().time()
+    await fleet.until(lambda: not fleet.held_by(first))
+    assert sim_loop().time() - begin < FAILOVER_S + HEARTBEAT_S + 5 * TICK_S
+    fleet.put(60)
+    await fleet.delivered()
+    assert sum(len(member.wire.of("scan")) for member in others) < 20
+    fleet.check()
+
+
+@simulated
+async def test_holder_hears_of_a_request_within_a_tick_or_two() -> None:
+    """The receiver's row names the shard: at F = 30 s, the holder's own heartbeat would show it ten seconds later."""
+    fleet = Fleet(shards=6, leases={"failover_s": 30})
+    await running(fleet, workers=1, shards=6)
+    second, asked_at, waited_s = fleet.start("Z"), dict[str, float](), list[float]()
+
+    def is_even() -> bool:
+        for key, row in fleet.rows().items():
+            if row.in_handoff:
+                asked_at.setdefault(key, sim_loop().time())
+            elif key in asked_at:
+                waited_s.append(sim_loop().time() - asked_at.pop(key))
+        return len(fleet.held_by(second)) == 3
+
+    await fleet.until(is_even)
+    assert len(waited_s) == 3
+    assert max(waited_s) < 2 * 30 / 10
+    fleet.put(60)
+    await fleet.delivered()
+    fleet.check()
+
+
+@simulated
+async def test_child_that_its_parent_has_no_room_for_is_found_by_its_key() -> None:
+    """The ended parent is named, and names its children: no look at the whole table, and none at the stream."""
+    fleet = Fleet(shards=1, leases={"max_leases": 1})
+    await running(fleet, workers=2, shards=1)
+    begin = sim_loop().time()
+    await fleet.until(lambda: sim_loop().time() > begin + 4 * FAILOVER_S)
+    fleet.split(fleet.shards()[0])
+    await fleet.until(lambda: all(len(fleet.held_by(member)) == 1 for member in fleet.members.values()), within_s=10)
+    fleet.put(60)
+    await fleet.delivered()
+    fleet.check()
