@@ -10,7 +10,7 @@ import msgspec
 
 from kcl_py.leases.attributes import Attribute, decode_item, number
 from kcl_py.leases.items import row_from_item, scan_from_items
-from kcl_py.leases.row import SENTINELS, Halt, LeaseRow, Native
+from kcl_py.leases.row import SENTINELS, Halt, LeaseRow, Native, Request
 from kcl_py.leases.store import Scan
 from kcl_py.records import is_number
 
@@ -38,6 +38,16 @@ class _HaltMap(msgspec.Struct, rename={"value": "M"}):
     value: _Halt
 
 
+class _Request(msgspec.Struct):
+    id: _Text
+    kind: _Text
+    position: _Text | None = None
+
+
+class _RequestMap(msgspec.Struct, rename={"value": "M"}):
+    value: _Request
+
+
 class _Native(msgspec.Struct):
     token: _Text | None = None
     owner: _Text | None = None
@@ -50,6 +60,7 @@ class _Native(msgspec.Struct):
     lag_at: _Number | None = None
     halted: _HaltMap | None = None
     fault: _Text | None = None
+    request: _RequestMap | None = None
 
 
 class _NativeMap(msgspec.Struct, rename={"value": "M"}):
@@ -144,7 +155,12 @@ def _native(native: _Native) -> Native:
         lag_at_ms=_whole(native.lag_at),
         halted=None if halted is None else Halt(str(_text(halted.value.error)), str(_text(halted.value.position))),
         fault=_text(native.fault),
+        request=None if native.request is None else _request(native.request.value),
     )
+
+
+def _request(request: _Request) -> Request:
+    return Request(str(_text(request.id)), str(_text(request.kind)), _text(request.position))
 
 
 def _text(found: _Text | None) -> str | None:
