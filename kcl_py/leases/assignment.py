@@ -58,9 +58,9 @@ def plan(fleet: Fleet) -> Plan:
     """Decide what this worker takes and pulls.
 
     Free and expired rows go to the rendezvous winner among those with room, within a fair share; one tick later to
-    anyone with room. Rows of a draining worker go to the youngest within a fair share, then to anyone. For balance the
-    least loaded pull from the most loaded while that is two or more apart, each at most half of what it lacks (rounded
-    up), first what the donor took last.
+    anyone with room. Rows of a draining worker go to the youngest within a fair share, also to one that has still to
+    initialise its first processor, then to anyone. For balance the least loaded pull from the most loaded while that is
+    two or more apart, each at most half of what it lacks (rounded up). What a donor took last goes first.
     """
     allowance = _allowance(fleet)
     if fleet.me.state == "draining" or allowance <= 0:
@@ -144,10 +144,9 @@ class _Dealer:
     def deal_leavers(self) -> list[str]:
         """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
         pulls, overdue = [], []
-        receivers = [name for name in self._live if self._receives(name)]
-        for key in self._pullable(self._leavers):
+        for key in reversed(self._pullable(self._leavers)):
             winner = self._give(
-                min(self._with_room(receivers), key=lambda name: (self._live[name].beat, name), default=None)
+                min(self._with_room(self._live), key=lambda name: (self._live[name].beat, name), default=None)
             )
             if winner == self._me:
                 pulls.append(key)
