@@ -26,7 +26,7 @@ async def load(fleet: Fleet) -> AsyncIterator[None]:
     for number in count():
         if len(keys) == SHARDS:
             break
-        keys[int(md5(str(number).encode()).hexdigest(), 16) * SHARDS >> 128] = str(number)  # noqa: S324  # as Kinesis
+        keys[int(md5(str(number).encode()).hexdigest(), 16) * SHARDS >> 128] = str(number)
 
     async def put() -> None:
         while True:
@@ -89,7 +89,7 @@ async def test_rolling_deploy_delivers_nothing_twice_and_moves_each_shard_at_mos
 async def test_deploy_that_waits_for_nothing_moves_shards_straight_to_the_new_workers(
     has_surge: bool, most: int, log: LogCapture
 ) -> None:
-    """Before they may pull for balance, and before their first processor has initialised, leavers' shards are theirs."""
+    """Leavers' shards are theirs before they may pull for balance, and before a processor of theirs has initialised."""
     fleet = Fleet(shards=SHARDS, fetch={"idle_s": 0.25}, leases={"failover_s": 10})
     moves = await deployed(fleet, log, has_surge=has_surge, waits=False)
     assert max(moves.values()) <= most
