@@ -5,6 +5,15 @@ from collections.abc import Iterator
 from kcl_py.printable import printable
 from kcl_py.status import Report
 
+WHY = {
+    "balance": "for balance",
+    "leaver": "its holder leaves",
+    "expired": "it had expired",
+    "own": "its own before",
+    "handoff": "by handoff",
+}
+"""What ``native.why`` means, in words."""
+
 
 def changes(before: Report, after: Report) -> list[str]:
     """Say what became of workers and shards from one report of ``kcl_py.status`` to the next."""
@@ -27,6 +36,8 @@ def _of_worker(before: Report | None, after: Report | None) -> Iterator[str]:
         yield f"is there, {after['state']}"
     elif before["state"] != after["state"]:
         yield f"is {after['state']}, was {before['state']}"
+    if after is not None and after["held_off"] and (before is None or before["held_off"] != after["held_off"]):
+        yield f"takes no more shards: {after['held_off']}"
 
 
 def _of_shard(before: Report | None, after: Report | None) -> Iterator[str]:
@@ -40,7 +51,9 @@ def _of_shard(before: Report | None, after: Report | None) -> Iterator[str]:
     if after["state"] == "ended" != before["state"]:
         yield "is read to its end" + (f", by {before['owner']}" if before["owner"] else "")
     elif before["owner"] != after["owner"]:
-        yield _moved(before["owner"], after["owner"])
+        yield _moved(before["owner"], after["owner"], after["why"])
+    elif before["next_owner"] is not None and after["next_owner"] is None and after["owner"] is not None:
+        yield f"is kept by {after['owner']}, not given to {before['next_owner']}"
     if after["next_owner"] not in (None, before["next_owner"]):
         yield f"is asked for by {after['next_owner']}, held by {after['owner']}"
     if after["halted"] and not before["halted"]:
@@ -51,7 +64,8 @@ def _of_shard(before: Report | None, after: Report | None) -> Iterator[str]:
         yield f"could not be run: {after['fault']}"
 
 
-def _moved(before: str | None, after: str | None) -> str:
+def _moved(before: str | None, after: str | None, why: str | None) -> str:
     if after is None:
         return f"was let go by {before}"
-    return f"was taken by {after}" if before is None else f"went from {before} to {after}"
+    told = f": {WHY.get(why, why)}" if why and why != "free" else ""
+    return (f"was taken by {after}" if before is None else f"went from {before} to {after}") + told

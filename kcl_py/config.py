@@ -159,6 +159,9 @@ class Leases(Section):
         default=False, description="worker_id is promised to be unique, so its old rows are taken at once"
     )
     failover_s: float = Field(default=10.0, ge=3, le=300, description="a lease not renewed this long is taken over")
+    strategy: Literal["count", "throughput"] = Field(
+        default="count", description="what workers share evenly: the number of shards, or their bytes a second"
+    )
     max_leases: Positive | None = Field(default=None, description="most shards this worker holds")
     handoff_timeout_s: Seconds = Field(default=20.0, description="longest drain for a handover to another worker")
     on_recreated: Literal["fail", "reset"] = Field(

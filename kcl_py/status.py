@@ -13,7 +13,7 @@ from kcl_py.printable import instant, printable
 Report = dict[str, Any]
 
 HEAD = ("app", "stream", "table", "at")
-WORKER_COLUMNS = ("worker", "state", "held", "max", "seen_s_ago")
+WORKER_COLUMNS = ("worker", "state", "held", "max", "seen_s_ago", "held_off")
 SHARD_COLUMNS = (
     "shard",
     "state",
@@ -27,6 +27,8 @@ SHARD_COLUMNS = (
     "parents",
     "halted",
     "fault",
+    "why",
+    "throughput_kbps",
 )
 """The keys of the object and the columns of the text, in their order; extended, never renamed."""
 
@@ -34,16 +36,15 @@ SHARD_COLUMNS = (
 def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow], now_s: float) -> Report:
     """Return the status object: JSON values only, shards and workers in the order of their names."""
     shards = [_shard(row, now_s) for row in sorted(rows, key=lambda row: row.key)]
+    seen = [_worker(row, now_s, config.leases.failover_s) for row in sorted(workers, key=lambda row: row.worker)]
     return {
         "app": config.app,
         "stream": config.stream_name,
         "table": config.leases.table,
         "at": instant(int(now_s * 1000)),
-        "workers": [
-            _worker(row, now_s, config.leases.failover_s) for row in sorted(workers, key=lambda row: row.worker)
-        ],
+        "workers": seen,
         "shards": shards,
-        "totals": _totals(shards),
+        "totals": _totals(shards) | {"spilled": _spilled(shards, seen)},
     }
 
 
@@ -73,6 +74,8 @@ def _shard(row: LeaseRow, now_s: float) -> Report:
         "parents": list(row.parents),
         "halted": None if halted is None else {"error": halted.error, "position": halted.position},
         "fault": native.fault if is_current or row.holder is None else None,
+        "why": native.why if is_current and row.holder else None,
+        "throughput_kbps": None if row.throughput_kbps is None else round(row.throughput_kbps, 1),
     }
 
 
@@ -84,6 +87,7 @@ def _worker(row: WorkerRow, now_s: float, failover_s: float) -> Report:
         "held": row.held,
         "max": row.max_leases,
         "seen_s_ago": seen_s_ago,
+        "held_off": row.held_off,
     }
 
 
@@ -95,6 +99,15 @@ def _totals(shards: Sequence[Report]) -> Report:
         "halted": sum(shard["halted"] is not None for shard in shards),
         "max_lag_ms": max((shard["lag_ms"] for shard in shards if shard["lag_ms"] is not None), default=None),
     }
+
+
+def _spilled(shards: Sequence[Report], workers: Sequence[Report]) -> int:
+    """How many shards no worker may hold, since all that stay are at their limit."""
+    staying = [row for row in workers if row["state"] in ("starting", "active")]
+    if not staying or any(row["max"] is None for row in staying):
+        return 0
+    unread = sum(1 for shard in shards if shard["state"] != "ended")
+    return max(0, unread - sum(int(row["max"]) for row in staying))
 
 
 def text(status: Report) -> str:

@@ -41,7 +41,7 @@ LEAST_WIDTH = 20
 """A screen that is still narrower shows the beginnings of lines."""
 WELL = (True, True)
 """How a shard's urgency begins that runs somewhere and does not stand still."""
-CUT_FIRST = ("worker", "owner", "next", "halted or fault")
+CUT_FIRST = ("worker", "owner", "next", "takes no more", "halted or fault")
 """The columns that give way on a narrow screen; the others tell rows apart by their last letters."""
 SHOWN_DIGITS = 12
 """Of a sequence number: the last ones, which differ."""
@@ -157,21 +157,23 @@ def _urgency(row: Report) -> tuple[bool, bool, bool, int, str]:
 
 
 def _workers(rows: Sequence[Report]) -> "Table":
-    table = _table("worker", "state", "held", "max", "seen s ago")
+    table = _table("worker", "state", "held", "max", "seen s ago", "takes no more")
     for row in rows:
         style = {"silent": "red", "draining": "yellow", "starting": "yellow"}.get(row["state"], "")
-        _add(table, row["worker"], row["state"], row["held"], row["max"], row["seen_s_ago"], style=style)
+        cells = (row["worker"], row["state"], row["held"], row["max"], row["seen_s_ago"], row["held_off"])
+        _add(table, *cells, style=style)
     return table
 
 
 def _shards(rows: Sequence[Report]) -> "Table":
-    table = _table("shard", "state", "owner", "next", "checkpoint", "lag ms", "age s", "halted or fault")
+    table = _table("shard", "state", "owner", "next", "checkpoint", "lag ms", "age s", "kB/s", "halted or fault")
     for row in rows:
         halted = row["halted"] and f"{row['halted']['error']} at {_short(row['halted']['position'])}"
         is_bad = bool(halted or row["fault"])
         style = "red" if is_bad else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
         cells = (row["shard"], row["state"], row["owner"], row["next_owner"], _short(row["checkpoint"]))
-        _add(table, *cells, row["lag_ms"], row["lag_age_s"], halted or row["fault"], style=style)
+        figures = (row["lag_ms"], row["lag_age_s"], row["throughput_kbps"])
+        _add(table, *cells, *figures, halted or row["fault"], style=style)
     return table
 
 
@@ -181,7 +183,7 @@ def _table(*columns: str) -> "Table":
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in columns:
-        justify: Literal["left", "right"] = "right" if name in ("held", "lag ms", "age s") else "left"
+        justify: Literal["left", "right"] = "right" if name in ("held", "lag ms", "age s", "kB/s") else "left"
         table.add_column(Text(name, no_wrap=True, overflow="ellipsis"), no_wrap=name not in CUT_FIRST, justify=justify)
     return table
 

@@ -5,16 +5,34 @@ workers that see the same never reach for the same row; where they see different
 the next tick corrects. The rules in words: docs/leases.md, "Who gets what".
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import blake2b
 from math import ceil
+from operator import itemgetter
+from statistics import fmean
+from typing import Literal
 
 from kcl_py.leases.row import LeaseRow, WorkerRow
 
 _GAP = 2
-"""How many rows more a donor has than who pulls from it: at 1 a move would only swap the two."""
+"""How many times its load two workers must be apart for a row to move: at 1 a move would only swap the two."""
+IDLE_LOAD = 1000
+"""What a shard counts beside its bytes a second, so that shards without data are spread as well, by their number."""
+BAND = 0.2
+"""By which part of the mean load two workers may differ in throughput: it varies, and a shard that moves costs more.
+Source: the Java client's reBalanceThresholdPercentage, 10 % to either side of the mean."""
+
+Strategy = Literal["count", "throughput"]
+
+
+class HeldOff(StrEnum):
+    """Why a worker leaves what would fall to it; the values are for people."""
+
+    NO_PROCESSOR = "no processor has initialised yet"
+    NEW = "not seen by the others for failover_s yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +60,13 @@ class Fleet:
     """Whether a processor of this worker has initialised; until then it may have one row."""
     may_pull: bool = False
     """Whether this worker's row has beaten for F, so that it may pull for balance."""
+    strategy: Strategy = "count"
+    """What is balanced: the number of rows, or the bytes a second that they say. See ``agreed``."""
+
+
+def agreed(me: WorkerRow, others: Iterable[WorkerRow]) -> Strategy:
+    """Return what all workers balance by: two that differed would take shards from each other for ever."""
+    return "throughput" if all(row.strategy == "throughput" for row in (me, *others)) else "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +77,10 @@ class Plan:
     """Free and expired rows."""
     pulls: tuple[str, ...] = ()
     """Rows to ask their holders for."""
+    held_off: HeldOff | None = None
+    """Why it is not more, where it is not."""
+    spilled: int = 0
+    """How many rows no worker may hold, since all are at their limit."""
 
 
 def plan(fleet: Fleet) -> Plan:
@@ -62,13 +91,17 @@ def plan(fleet: Fleet) -> Plan:
     initialise its first processor, then to anyone. For balance the least loaded pull from the most loaded while that is
     two or more apart, each at most half of what it lacks (rounded up). What a donor took last goes first.
     """
-    allowance = _allowance(fleet)
-    if fleet.me.state == "draining" or allowance <= 0:
+    if fleet.me.state == "draining":
         return Plan()
-    dealer = _Dealer(fleet)
-    takes = dealer.deal_offered()[:allowance]
-    pulls = dealer.deal_leavers() + dealer.balance()
-    return Plan(tuple(takes), tuple(pulls[: allowance - len(takes)]))
+    dealer, allowance = _Dealer(fleet), _allowance(fleet)
+    takes, pulls, balance = dealer.deal_offered(), dealer.deal_leavers(), dealer.balance()
+    held_off = HeldOff.NEW if balance and not fleet.may_pull else None
+    if fleet.may_pull:
+        pulls += balance
+    if len(takes) + len(pulls) > allowance and not fleet.is_initialised:
+        held_off = HeldOff.NO_PROCESSOR
+    takes = takes[:allowance]
+    return Plan(tuple(takes), tuple(pulls[: allowance - len(takes)]), held_off, dealer.spilled)
 
 
 def rendezvous(worker: str, key: str) -> bytes:
@@ -87,7 +120,16 @@ def fair_share(total: int, limits: Iterable[int]) -> int:
 def _allowance(fleet: Fleet) -> int:
     """How many more rows this worker may have."""
     limit = fleet.me.max_leases if fleet.me.max_leases is not None else len(fleet.rows) + len(fleet.mine)
-    return (limit if fleet.is_initialised else min(limit, 1)) - len(fleet.mine)
+    return max(0, (limit if fleet.is_initialised else min(limit, 1)) - len(fleet.mine))
+
+
+def _weights(fleet: Fleet, keys: Collection[str]) -> dict[str, int]:
+    """What each row counts; one that says nothing of its throughput counts as the others on average."""
+    if fleet.strategy == "count":
+        return dict.fromkeys(keys, 1)
+    said = {key: fleet.rows[key].throughput_kbps if key in fleet.rows else None for key in keys}
+    mean = fmean([kbps for kbps in said.values() if kbps is not None] or [0])
+    return {key: IDLE_LOAD + round(1000 * (mean if kbps is None else kbps)) for key, kbps in said.items()}
 
 
 class _Dealer:
@@ -99,14 +141,26 @@ class _Dealer:
         self._leavers = {name for name, row in workers.items() if row.state == "draining"}
         self._live = {name: row for name, row in sorted(workers.items()) if name not in self._leavers}
         self._owners = self._count_rows()
-        self._loads = dict.fromkeys(self._live, 0)
-        for owner in self._owners.values():
+        self._weights = _weights(fleet, self._owners)
+        self._counts, self._loads = dict.fromkeys(self._live, 0), dict.fromkeys(self._live, 0)
+        for key, owner in self._owners.items():
             if owner in self._loads:
-                self._loads[owner] += 1
-        self._limits = {
-            name: len(self._owners) if row.max_leases is None else row.max_leases for name, row in self._live.items()
-        }
-        self._share = fair_share(len(self._owners), self._limits.values())
+                self._add(owner, self._weights[key])
+        rows = len(self._owners)
+        self._limits = {name: rows if row.max_leases is None else row.max_leases for name, row in self._live.items()}
+        self.spilled = max(0, rows - sum(self._limits.values()))
+        self._total = sum(self._weights.values())
+        self._share, self._floor, self._gap = self._aims()
+
+    def _aims(self) -> tuple[int, int, int]:
+        """Up to which load a worker is given rows, from which on it lacks none, and how far apart two must be."""
+        if self._fleet.strategy == "throughput":
+            mean = self._total / len(self._live)
+            return ceil(mean), int(mean), max(_GAP, ceil(BAND * mean))
+        limits = self._limits.values()
+        share = fair_share(self._total, limits)
+        is_even = sum(min(share, limit) for limit in limits) == self._total
+        return share, share if is_even else share - 1, _GAP
 
     def _count_rows(self) -> dict[str, str | None]:
         """Whose each row is or will be: one that this worker hands over is already the receiver's."""
@@ -128,27 +182,31 @@ class _Dealer:
     def _winner(self, row: LeaseRow) -> str | None:
         """Deal one row: to the receiver whom a dead holder's row names, or to the best of those below a fair share."""
         if row.in_handoff and row.owner in self._live:
-            return self._give(row.owner)
-        return self._give(max(self._with_room(self._live), key=lambda name: rendezvous(name, row.key), default=None))
+            return self._give(row.owner, row.key)
+        best = max(self._with_room(self._live), key=lambda name: rendezvous(name, row.key), default=None)
+        return self._give(best, row.key)
 
-    def _give(self, name: str | None) -> str | None:
+    def _give(self, name: str | None, key: str) -> str | None:
         if name is not None:
-            self._loads[name] += 1
+            self._add(name, self._weights[key])
         return name
+
+    def _add(self, name: str, weight: int, rows: int = 1) -> None:
+        self._loads[name] += weight
+        self._counts[name] += rows
 
     def _with_room(self, names: Iterable[str]) -> list[str]:
         """Those below a fair share; where there are none, all below their limit."""
-        room = [name for name in names if self._loads[name] < self._limits[name]]
+        room = [name for name in names if self._counts[name] < self._limits[name]]
         return [name for name in room if self._loads[name] < self._share] or room
 
     def deal_leavers(self) -> list[str]:
         """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
         pulls, overdue = [], []
         for key in reversed(self._pullable(self._leavers)):
-            winner = self._give(
-                min(self._with_room(self._live), key=lambda name: (self._live[name].beat, name), default=None)
-            )
-            if winner == self._me:
+            room = self._with_room(self._live)
+            youngest = min(room, key=lambda name: (self._live[name].beat, name), default=None)
+            if self._give(youngest, key) == self._me:
                 pulls.append(key)
             elif self._owners[key] in self._fleet.overdue_workers:
                 overdue.append(key)
@@ -156,38 +214,47 @@ class _Dealer:
 
     def balance(self) -> list[str]:
         """Return the rows that I pull from those who have more, once all rows are dealt."""
-        if not self._fleet.may_pull or max(self._loads.values()) - self._loads[self._me] < _GAP:
+        if max(self._loads.values()) - self._loads[self._me] < self._gap:
             return []
-        stock: dict[str, list[str]] = {name: [] for name in self._live}
+        stock: dict[str, list[tuple[int, str]]] = {name: [] for name in self._live}
         for key in self._pullable(self._live):
-            stock[str(self._owners[key])].append(key)
+            stock[str(self._owners[key])].append((self._weights[key], key))
+        for rows in stock.values():
+            rows.sort(key=itemgetter(0))  # of those that count alike, what was taken last stays last
         budgets = {name: self._budget(name) for name in self._live if self._receives(name)}
         pulls = []
         while (move := self._next_move(stock, budgets)) is not None:
-            donor, receiver = move
-            key = stock[donor].pop()
+            donor, receiver, weight, key = move
             if receiver == self._me:
                 pulls.append(key)
-            budgets[receiver] -= 1
-            self._loads[donor] -= 1
-            self._loads[receiver] += 1
+            budgets[receiver] -= weight
+            self._add(donor, -weight, -1)
+            self._add(receiver, weight)
         return self._not_resting(pulls)
 
     def _budget(self, name: str) -> int:
-        """How many rows a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one."""
-        total, limits = len(self._owners), self._limits.values()
-        is_even = sum(min(self._share, limit) for limit in limits) == total
-        floor = min(self._share if is_even else self._share - 1, self._limits[name])
+        """How much a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one row."""
+        floor = self._floor if self._fleet.strategy == "throughput" else min(self._floor, self._limits[name])
         return ceil(max(1, floor - self._loads[name]) / 2)
 
-    def _next_move(self, stock: Mapping[str, list[str]], budgets: Mapping[str, int]) -> tuple[str, str] | None:
+    def _next_move(
+        self, stock: Mapping[str, list[tuple[int, str]]], budgets: Mapping[str, int]
+    ) -> tuple[str, str, int, str] | None:
+        """Find donor, receiver and row: the largest row that leaves the donor with no less than the receiver."""
         by_load = {name: (load, name) for name, load in self._loads.items()}
-        receivers = [name for name, left in budgets.items() if left and self._loads[name] < self._limits[name]]
-        donor = max((name for name in stock if stock[name]), key=by_load.__getitem__, default=None)
+        receivers = [name for name, left in budgets.items() if left > 0 and self._counts[name] < self._limits[name]]
         receiver = min(receivers, key=by_load.__getitem__, default=None)
-        if donor is None or receiver is None or self._loads[donor] - self._loads[receiver] < _GAP:
+        if receiver is None:
             return None
-        return donor, receiver
+        for donor in sorted(filter(stock.get, stock), key=by_load.__getitem__, reverse=True):
+            apart = self._loads[donor] - self._loads[receiver]
+            if apart < self._gap:
+                return None
+            at = bisect_right(stock[donor], apart // _GAP, key=itemgetter(0))
+            if at:
+                weight, key = stock[donor].pop(at - 1)
+                return donor, receiver, weight, key
+        return None
 
     def _receives(self, name: str) -> bool:
         """Whether a worker pulls; what another one may do shows only in its state."""

@@ -17,7 +17,14 @@ from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
 from kcl_py.leases import expressions
 from kcl_py.leases.attributes import decode_item, encode, encode_item
 from kcl_py.leases.client import DynamoClient
-from kcl_py.leases.items import item_from_row, item_from_worker, row_from_item, scan_from_items, worker_from_item
+from kcl_py.leases.items import (
+    UNSET_IN_WORKER,
+    item_from_row,
+    item_from_worker,
+    row_from_item,
+    scan_from_items,
+    worker_from_item,
+)
 from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.store import Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
@@ -118,7 +125,7 @@ class DynamoLeaseStore:
     async def put_worker(self, row: WorkerRow) -> None:
         item = item_from_worker(row)
         fields: dict[tuple[str, ...], Any] = {(name,): value for name, value in item.items() if name != "wid"}
-        unset = () if row.max_leases is not None else (("max",),)
+        unset = tuple((name,) for name in UNSET_IN_WORKER if name not in item)
         with self._request("put", row.worker, self._workers):
             await self._client.update_item(
                 TableName=self._workers.name, Key={"wid": encode(row.worker)}, **expressions.upsert(fields, unset)

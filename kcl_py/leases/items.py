@@ -13,6 +13,8 @@ from kcl_py.leases.store import Scan
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
+UNSET_IN_WORKER = ("max", "strategy", "held_off")
+"""Attributes of a worker row that are removed when they have no value."""
 
 
 class _Fields:
@@ -122,6 +124,7 @@ def map_from_native(native: Native) -> dict[str, Any]:
         token=native.token,
         owner=native.owner,
         taken=native.taken_ms,
+        why=native.why,
         stream=native.stream,
         start=native.start_ms,
         delivered=native.delivered,
@@ -163,6 +166,8 @@ def worker_from_item(item: Item) -> WorkerRow | None:
             state=state,
             held=fields.whole("held") or 0,
             max_leases=fields.whole("max"),
+            strategy=fields.text("strategy") or "count",
+            held_off=fields.text("held_off"),
             news=fields.whole("news") or 0,
             updated_s=fields.whole("lut") or 0,
         )
@@ -181,6 +186,8 @@ def item_from_worker(row: WorkerRow) -> dict[str, Any]:
         state=row.state,
         held=row.held,
         max=row.max_leases,
+        strategy=None if row.strategy == "count" else row.strategy,
+        held_off=row.held_off,
         news=row.news,
     )
 
@@ -207,6 +214,7 @@ def _native(fields: _Fields) -> Native:
         token=fields.text("token"),
         owner=fields.text("owner"),
         taken_ms=fields.whole("taken"),
+        why=fields.text("why"),
         stream=fields.text("stream"),
         start_ms=fields.whole("start"),
         delivered=fields.text("delivered"),

@@ -11,6 +11,7 @@ from anyio.lowlevel import checkpoint
 
 from kcl_py.errors import ConditionFailedError, RejectedError
 from kcl_py.leases.items import (
+    UNSET_IN_WORKER,
     item_from_row,
     item_from_worker,
     row_from_item,
@@ -74,7 +75,8 @@ class MemoryLeaseStore:
 
     async def put_worker(self, row: WorkerRow) -> None:
         await checkpoint()
-        kept = {name: value for name, value in self.worker_items.get(row.worker, {}).items() if name != "max"}
+        before = self.worker_items.get(row.worker, {})
+        kept = {name: value for name, value in before.items() if name not in UNSET_IN_WORKER}
         self.worker_items[row.worker] = kept | item_from_worker(row)
 
     async def delete_worker(self, worker: str) -> None:

@@ -46,6 +46,8 @@ class Native:
     """Who wrote ``token``; the volatile fields count only while this is the actual owner."""
     taken_ms: int | None = None
     """When ``owner`` took the row, by its clock: orders one owner's rows, which of them it took last."""
+    why: str | None = None
+    """Why ``owner`` took the row: free, expired, own, balance, leaver."""
     stream: str | None = None
     """``name:creationEpoch``."""
     start_ms: int | None = None
@@ -118,6 +120,10 @@ class WorkerRow:
     """starting, active or draining."""
     held: int = 0
     max_leases: int | None = None
+    strategy: str = "count"
+    """What it would balance; a fleet balances by ``throughput`` only if all its workers would."""
+    held_off: str | None = None
+    """Why it takes less than would fall to it; for people."""
     news: int = 0
     """Raised at events that others should look at the lease table for."""
     updated_s: int = 0

@@ -24,6 +24,7 @@ _SWITCHES: Path = ("ownerSwitchesSinceCheckpoint",)
 _CHECKPOINT: Path = ("checkpoint",)
 _SUB: Path = ("checkpointSubSequenceNumber",)
 _CHILDREN: Path = ("childShardIds",)
+_THROUGHPUT: Path = ("throughputKBps",)
 _NATIVE: Path = ("native",)
 _PENDING: tuple[Path, ...] = (
     ("pendingCheckpoint",),
@@ -49,6 +50,7 @@ class Report:
     """The newest finished prefix; one that is not beyond the stored checkpoint is not written."""
     lag_ms: int | None = None
     lag_at_ms: int | None = None
+    throughput_kbps: float | None = None
     halted: Halt | None = None
     """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
@@ -73,13 +75,16 @@ def parent_is_mine(row: LeaseRow, *, owner: str, token: str) -> Write:
     return _held(row, "create child", owner=owner, token=token)
 
 
-def take(row: LeaseRow, *, owner: str, token: str, now_ms: int, stream: str | None = None) -> Write:
+def take(
+    row: LeaseRow, *, owner: str, token: str, now_ms: int, stream: str | None = None, why: str | None = None
+) -> Write:
     """Build a take of a row that is free, expired, an own earlier one, or ours after a handoff.
 
-    ``token`` is fresh; ``stream`` is stored if the row names none yet. What the former owner said about its lag, halt
-    or fault goes; start, requests and progress stay.
+    ``token`` is fresh; ``stream`` is stored if the row names none yet; ``why`` is for people. What the former owner
+    said about its lag, halt or fault goes; start, requests and progress stay.
     """
-    native = Native(token=token, owner=owner, taken_ms=now_ms, stream=None if row.native.stream else stream)
+    stream = None if row.native.stream else stream
+    native = Native(token=token, owner=owner, taken_ms=now_ms, why=why, stream=stream)
     fields = map_from_native(native)
     switched = row.owner not in (None, owner) or row.checkpoint_owner == owner
     return Write(
@@ -314,6 +319,7 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
     held = _held(row, operation, owner=owner, token=token)
     progress, ended = _progress(row, report.position)
     said = {
+        _THROUGHPUT: report.throughput_kbps,
         _native("lag_ms"): report.lag_ms,
         _native("lag_at"): report.lag_at_ms,
         _native("halted"): None if report.halted is None else map_from_halt(report.halted),

@@ -171,7 +171,14 @@ class View:
             return [row for worker, row in self.members.items() if worker != self._me]
         rows = (self.rows or {}).values()
         owners = Counter(row.owner for row in rows if row.owner not in (None, self._me) and row.key not in self.offers)
-        return [WorkerRow(str(owner), state="active", held=held) for owner, held in sorted(owners.items(), key=str)]
+        return [
+            WorkerRow(str(owner), state="active", held=held, strategy="throughput")  # says nothing against it
+            for owner, held in sorted(owners.items(), key=str)
+        ]
+
+    def leaves(self, worker: str | None) -> bool:
+        """Whether a worker is draining."""
+        return worker in self._draining_since
 
     def has_taker(self) -> bool:
         """Whether another worker may pull what this one lets go of."""

@@ -6,6 +6,7 @@ from kcl_py.leases import rules
 from kcl_py.leases.row import Halt, LeaseRow
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
+from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
 from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
@@ -18,6 +19,7 @@ class Agenda:
     owner: str
     stream: str
     checkpoints: Checkpoints
+    throughput: Throughput
     fault: str | None = None
     """Why the shard is taken only to be released again."""
     is_beat_due: bool = False
@@ -118,6 +120,7 @@ class Agenda:
             position=position,
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
+            throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
         )

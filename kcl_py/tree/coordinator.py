@@ -11,12 +11,13 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.leases.assignment import Fleet, plan
+from kcl_py.leases.assignment import Fleet, agreed, plan
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.lineage import discover, has_hole, unjudged, unread
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
 from kcl_py.sources.source import PositionKind
+from kcl_py.tree.decisions import Decisions
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
     Acquired,
@@ -75,6 +76,7 @@ class Coordinator(Actor):
         self._known_to_listing: frozenset[str] = frozenset()
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
+        self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
         self._is_ready = False
         self._scan_due_at = self._list_due_at = self._listed_at = float("-inf")
         self._stop: StopWorker | None = None
@@ -280,10 +282,12 @@ class Coordinator(Actor):
             if offer.how in (How.OWN, How.AWAIT) and key not in self._held and self._setbacks.allows(key, now):
                 self._open(view.rows[key], offer.how)
         chosen = plan(self._fleet(now))
+        self._decisions.note(chosen, now)
+        self._presence.held_off = chosen.held_off
         for key in chosen.takes:
             self._open(view.rows[key], view.offers[key].how)
         for key in chosen.pulls:
-            self._open(view.rows[key], How.HANDOFF)
+            self._open(view.rows[key], How.HANDOFF, why="leaver" if view.leaves(view.rows[key].owner) else "balance")
         if not self._is_ready and not self._reads.is_asking("create"):
             self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
@@ -295,9 +299,10 @@ class Coordinator(Actor):
         missing = self._unread | unjudged(view.rows, self._known_to_listing)
         for key, parents in view.note_blocked(missing):
             self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
+        me, others = self._presence.row(self._held.values()), view.others()
         return Fleet(
-            me=self._presence.row(self._held.values()),
-            others=view.others(),
+            me=me,
+            others=others,
             rows=view.rows,
             blocked=view.blocked,
             offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
@@ -307,11 +312,12 @@ class Coordinator(Actor):
             overdue_workers=view.overdue_workers(a_tick_ago),
             is_initialised=self._presence.is_initialized,
             may_pull=self._presence.seconds(now) >= self._leases.failover_s,
+            strategy=agreed(me, others),
         )
 
-    def _open(self, row: LeaseRow, how: How, fault: str | None = None) -> None:
+    def _open(self, row: LeaseRow, how: How, *, why: str = "", fault: str | None = None) -> None:
         self._held[row.key] = Holding(self.clock.monotonic())
-        self._shards.tell(OpenShard(row, how, self.ref, self._view.seen_at(row), fault))
+        self._shards.tell(OpenShard(row, how, self.ref, self._view.seen_at(row), fault, why))
 
     def _note_running(self, key: str, shard: Ref, lease: Ref) -> None:
         holding = self._held.setdefault(key, Holding(self.clock.monotonic(), Phase.HELD))  # one that is adopted

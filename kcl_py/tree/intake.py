@@ -31,6 +31,7 @@ class Intake:
         self._received: SequenceNumber | None = None
         self._in_hand: Cut | None = None
         self._last: Lag | None = None
+        self.finished_bytes = 0
 
     def __bool__(self) -> bool:
         """Whether a batch can be taken."""
@@ -88,6 +89,7 @@ class Intake:
         """The batch in hand is finished: there is room for as much again."""
         assert self._in_hand is not None
         cut, self._in_hand = self._in_hand, None
+        self.finished_bytes += cut.size_bytes
         self._free(len(cut.records), cut.size_bytes)
 
     def drop(self) -> None:

@@ -15,6 +15,7 @@ from kcl_py.leases.possession import Possession
 from kcl_py.leases.receiving import Receiving, Step
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.store import Write
+from kcl_py.leases.throughput import Throughput
 from kcl_py.leases.view import How
 from kcl_py.leases.writer import Settled, Writer
 from kcl_py.tree.agenda import Agenda
@@ -69,7 +70,8 @@ class Lease(Actor):
         self._worker, self._options, self._me = worker, worker.config.leases, worker.owner
         self._pipeline, self._coordinator = pipeline, opening.coordinator
         self._key, self._previous = row.key, row.holder
-        self._how = opening.how
+        self._how, self._why = opening.how, opening.why or opening.how.value
+        self._asked_by: str | None = None
         self._log = worker.log.bind(shard_id=row.key)
         self._writer = Writer(worker.store, worker.gate, worker.clock)
         self._possession = Possession(
@@ -78,7 +80,7 @@ class Lease(Actor):
         self._fence = self._possession.fence
         self._receiving = Receiving(self._me, row, seen_at=opening.seen_at, failover_s=self._options.failover_s)
         self._checkpoints = Checkpoints(worker.config.checkpoint)
-        self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, opening.fault)
+        self._agenda = Agenda(worker.owner, worker.stream.identity, self._checkpoints, Throughput(), opening.fault)
         self._is_busy = self._is_pausing = self._is_confirm_wanted = False
         self._backoff = Backoff(RETRY_S, self._options.heartbeat_s / 2, worker.ids.jitter)
         self._alarms: dict[Alarm, Timer] = {}
@@ -192,6 +194,7 @@ class Lease(Actor):
                 self._begin(settled)
             case "start handoff" if has_succeeded and settled.row is not None:
                 self._possession.row = settled.row
+                self._log.info("kcl_py.lease.asked_for", holder=settled.row.holder, why=self._why)
                 self._coordinator.tell(Awaiting(settled.row))
                 self._await()
             case "cancel handoff by receiver" if not has_succeeded:
@@ -209,6 +212,7 @@ class Lease(Actor):
         self._log.info("kcl_py.lease.taken", why=self._how.value, previous=self._previous)
         self.state = "held"
         self._checkpoints.begin(self._row.position)
+        self._agenda.throughput.begin(self._row.throughput_kbps, self.clock.monotonic())
         self._arm_beat()
         self._arm_deadline()
         self._coordinator.tell(Acquired(self._row))
@@ -231,10 +235,11 @@ class Lease(Actor):
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
         else:
-            if settled.write.operation == "cancel handoff by holder":
-                self._agenda.gone = None  # should it ask again, it is alive
             self._backoff.reset()
             self._possession.acknowledge(settled)
+            if settled.write.operation == "cancel handoff by holder":
+                self._keep("it is dead")
+                self._agenda.gone = None  # should it ask again, it is alive
             self._arm_deadline()
             if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
                 self._log.info("kcl_py.checkpoint.stored", position=str(self._row.position))
@@ -267,7 +272,10 @@ class Lease(Actor):
     def _take(self) -> None:
         self.state = "taking"
         now_ms, token = int(self.clock.time() * 1000), self._worker.ids.token()
-        self._send(rules.take(self._row, owner=self._me, token=token, now_ms=now_ms, stream=self._agenda.stream))
+        why = self._why if self._how is How.HANDOFF else self._how.value
+        self._send(
+            rules.take(self._row, owner=self._me, token=token, now_ms=now_ms, stream=self._agenda.stream, why=why)
+        )
 
     def _pass_on(self) -> None:
         """Asked for the shard before we ever took it, or with no Pipeline of it: transfer at once."""
@@ -300,9 +308,17 @@ class Lease(Actor):
     def _look(self) -> None:
         """See in the row as it now is whether a handoff was asked for, or called off."""
         self._agenda.note_row(self._row, self.clock.monotonic())
+        if not self._row.in_handoff:
+            self._keep("it has taken that back")
         if self._row.in_handoff and not self._agenda.is_draining:
-            self._log.info("kcl_py.lease.handoff_requested", by=self._row.owner)
+            self._asked_by = self._row.owner
+            self._log.info("kcl_py.lease.handoff_requested", by=self._asked_by)
             self._drain(Why.HANDOFF)
+
+    def _keep(self, why: str) -> None:
+        if self._asked_by is not None:
+            self._log.info("kcl_py.lease.kept", asked_by=self._asked_by, why=why)
+            self._asked_by = None
 
     def _drain(self, why: Why) -> None:
         if self._agenda.is_draining or not self._possession.is_held:

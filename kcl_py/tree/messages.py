@@ -40,6 +40,8 @@ class OpenShard:
     """When the row was first seen with its counter: a pull from a holder that is dead waits from then on, not anew."""
     fault: str | None = None
     """Set to let go of the shard at once, with this sentence in its row: nobody here can run it."""
+    why: str = ""
+    """For a pull: balance, or leaver. Comes into the row, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +313,8 @@ class Progress:
     """None before the first reply."""
     records: int
     """Records finished since the ownership began."""
+    size_bytes: int = 0
+    """Their payload."""
 
 
 @dataclass(frozen=True, slots=True)

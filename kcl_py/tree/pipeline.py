@@ -219,8 +219,10 @@ class Pipeline(Supervisor):
         self._hand_over()
 
     def _tell_progress(self) -> None:
-        ledger = self._ledger
-        self._lease.tell(Progress(ledger.prefix, ledger.delivered, self._intake.lag(), ledger.finished_records))
+        ledger, intake = self._ledger, self._intake
+        self._lease.tell(
+            Progress(ledger.prefix, ledger.delivered, intake.lag(), ledger.finished_records, intake.finished_bytes)
+        )
 
     async def _end(self) -> None:
         assert self._processor is not None

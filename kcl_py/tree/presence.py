@@ -15,6 +15,7 @@ class Presence:
         self._beat = 0
         self._since_at: float | None = None
         self.news = 0
+        self.held_off: str | None = None
         self.is_initialized = self.is_draining = False
         self.has_unsaid = False
         """Whether there is something new to say once the write on its way is done."""
@@ -27,6 +28,8 @@ class Presence:
             state="draining" if self.is_draining else "active" if self.is_initialized else "starting",
             held=sum(1 for holding in held if holding.phase is Phase.HELD),
             max_leases=self._worker.config.leases.max_leases,
+            strategy=self._worker.config.leases.strategy,
+            held_off=self.held_off,
             news=self.news,
             updated_s=int(self._worker.clock.time()),
         )

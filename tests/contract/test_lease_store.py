@@ -240,7 +240,10 @@ async def test_worker_row_keeps_attributes_that_we_do_not_write(bench: Bench) ->
 
 async def test_workers_are_read_and_deleted(bench: Bench) -> None:
     """Rows that kcl_py did not write are passed over; deleting twice is no error."""
-    mine, other = WorkerRow(ME, beat=4, state="draining"), WorkerRow(OTHER, beat=1, max_leases=2)
+    mine, other = (
+        WorkerRow(ME, beat=4, state="draining"),
+        WorkerRow(OTHER, beat=1, max_leases=2, strategy="throughput", held_off="why"),
+    )
     await bench.store.put_worker(mine)
     await bench.store.put_worker(other)
     await bench.put_worker({"wid": "java-1", "lut": 1, "sts": {}, "opr": {}})

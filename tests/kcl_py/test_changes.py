@@ -1,5 +1,6 @@
 """What happened between two looks, in sentences."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,11 +30,21 @@ FREE, HELD = LeaseRow("s"), LeaseRow("s", owner="a")
 ASKED = LeaseRow("s", owner="b", checkpoint_owner="a")
 
 
+def taken(why: str) -> LeaseRow:
+    """Return the row that b has taken."""
+    return LeaseRow("s", owner="b", native=Native(owner="b", why=why))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
         ((FREE,), (HELD,), ["s was taken by a"]),
         ((HELD,), (LeaseRow("s", owner="b"),), ["s went from a to b"]),
+        ((HELD,), (taken("expired"),), ["s went from a to b: it had expired"]),
+        ((ASKED,), (taken("leaver"),), ["s went from a to b: its holder leaves"]),
+        ((HELD,), (taken("balance"),), ["s went from a to b: for balance"]),
+        ((FREE,), (taken("free"),), ["s was taken by b"]),
+        ((ASKED,), (HELD,), ["s is kept by a, not given to b"]),
         ((HELD,), (FREE,), ["s was let go by a"]),
         ((HELD,), (ASKED,), ["s is asked for by b, held by a"]),
         ((ASKED,), (LeaseRow("s", owner="b"),), ["s went from a to b"]),
@@ -46,6 +57,11 @@ ASKED = LeaseRow("s", owner="b", checkpoint_owner="a")
         ((FREE,), (LeaseRow("s", native=Native(fault="no way")),), ["s could not be run: no way"]),
         ((), (worker("a", "starting"),), ["a is there, starting"]),
         ((worker("a", "starting"),), (worker("a", "active"),), ["a is active, was starting"]),
+        (
+            (worker("a", "starting"),),
+            (replace(worker("a", "active"), held_off="no reason"),),
+            ["a is active, was starting", "a takes no more shards: no reason"],
+        ),
         ((worker("a", "active"),), (worker("a", "active", 60),), ["a is silent, was active"]),
         ((worker("a", "draining"),), (), ["a has left"]),
     ],

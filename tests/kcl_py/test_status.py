@@ -47,16 +47,21 @@ def test_state_follows_from_owner_and_checkpoint(row: LeaseRow, state: str) -> N
 
 def test_report_is_the_published_object() -> None:
     """Keys in the published order, plain JSON, lags with their age."""
-    native = Native(owner="a", lag_ms=250, lag_at_ms=int(NOW_S * 1000) - 1500, halted=Halt("ValueError", "49"))
-    row = LeaseRow("s-1", counter=7, owner="a", checkpoint="49", sub=2, parents=("s-0",), native=native)
+    halt = Halt("ValueError", "49")
+    native = Native(owner="a", lag_ms=250, lag_at_ms=int(NOW_S * 1000) - 1500, halted=halt, why="expired")
+    row = LeaseRow(
+        "s-1", counter=7, owner="a", checkpoint="49", sub=2, parents=("s-0",), throughput_kbps=12.34, native=native
+    )
     ended = LeaseRow("s-0", counter=9, checkpoint="SHARD_END")
-    worker = WorkerRow("a", state="active", held=1, updated_s=int(NOW_S) - 3)
+    worker = WorkerRow("a", state="active", held=1, held_off="not yet", updated_s=int(NOW_S) - 3)
     status = report(CONFIG, [row, ended], [worker], NOW_S)
     assert json.loads(json.dumps(status)) == status
     assert list(status) == ["app", "stream", "table", "at", "workers", "shards", "totals"]
     assert (status["app"], status["stream"], status["table"]) == ("demo", "flights", "demo")
     assert status["at"] == "2026-01-01T09:00:00.000Z"
-    assert status["workers"] == [{"worker": "a", "state": "active", "held": 1, "max": None, "seen_s_ago": 3.0}]
+    assert status["workers"] == [
+        {"worker": "a", "state": "active", "held": 1, "max": None, "seen_s_ago": 3.0, "held_off": "not yet"}
+    ]
     assert [shard["shard"] for shard in status["shards"]] == ["s-0", "s-1"]
     assert status["shards"][1] == {
         "shard": "s-1",
@@ -71,8 +76,24 @@ def test_report_is_the_published_object() -> None:
         "parents": ["s-0"],
         "halted": {"error": "ValueError", "position": "49"},
         "fault": None,
+        "why": "expired",
+        "throughput_kbps": 12.3,
     }
-    assert status["totals"] == {"shards": 2, "owned": 1, "ended": 1, "halted": 1, "max_lag_ms": 250}
+    assert status["totals"] == {"shards": 2, "owned": 1, "ended": 1, "halted": 1, "max_lag_ms": 250, "spilled": 0}
+
+
+@pytest.mark.parametrize(
+    ("limits", "spilled"), [([2, 1], 1), ([2, None], 0), ([2, 2], 0), ([], 0)], ids=["short", "open", "enough", "none"]
+)
+def test_shards_that_no_worker_may_hold_are_counted(limits: list[int | None], spilled: int) -> None:
+    """Limits that are too low leave shards unread; silent workers and those that leave hold nothing for long."""
+    rows = [LeaseRow(f"s-{number}") for number in range(4)] + [LeaseRow("done", checkpoint="SHARD_END")]
+    workers = [
+        WorkerRow(f"w{number}", state="active", max_leases=limit, updated_s=int(NOW_S))
+        for number, limit in enumerate(limits)
+    ]
+    workers.append(WorkerRow("leaver", state="draining", updated_s=int(NOW_S)))
+    assert report(CONFIG, rows, workers, NOW_S)["totals"]["spilled"] == spilled
 
 
 def test_handoff_shows_who_holds_and_who_is_next() -> None:
@@ -134,8 +155,8 @@ def test_text_has_the_same_columns_in_the_same_order() -> None:
     assert shown[0] == "app demo  stream flights  table demo  at 2026-01-01T09:00:00.000Z"
     assert tuple(shown[2].split()) == tuple(status["workers"][0]) == WORKER_COLUMNS
     assert tuple(shown[5].split()) == tuple(status["shards"][0]) == SHARD_COLUMNS
-    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 -"
-    assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -"
+    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - -"
+    assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -  spilled 0"
 
 
 class Store:

@@ -95,9 +95,8 @@ MUTANTS = (
     Mutant(
         "checkpoint the last record handed over instead of the finished prefix",
         "kcl_py/tree/pipeline.py",
-        "        self._lease.tell(Progress(ledger.prefix, ledger.delivered, "
-        "self._intake.lag(), ledger.finished_records))\n",
-        "        self._lease.tell(Progress(ledger.delivered, ledger.delivered, self._intake.lag(), 0))\n",
+        "            Progress(ledger.prefix, ledger.delivered, intake.lag(), ",
+        "            Progress(ledger.delivered, ledger.delivered, intake.lag(), ",
     ),
     Mutant(
         "release what was handed over as if it were finished",
@@ -258,8 +257,8 @@ MUTANTS = (
     Mutant(
         "leave shards with whom they are",
         "kcl_py/leases/assignment.py",
-        "        if not self._fleet.may_pull or",
-        "        if self._fleet.may_pull or",
+        "    if fleet.may_pull:\n",
+        "    if not fleet.may_pull:\n",
     ),
     Mutant(
         "count the dead among the living",

@@ -94,12 +94,14 @@ def plan(seed: int) -> Plan:
     shards = draw.choice((8, 8, 16, 16, 32, 64)) if is_large else draw.randint(1, 5)
     calm_s = draw.uniform(40, 70)
     failover_s = 10 if is_large else draw.choice((3, 5, 10, 10))
+    options = _options(draw, failover_s)
+    options["leases"]["strategy"] = random.Random(f"strategy {seed}").choice(("count", "throughput"))
     return Plan(
         seed=seed,
         slots=slots,
         shards=shards,
         calm_s=round(calm_s, 3),
-        options=_options(draw, failover_s),
+        options=options,
         end_shape=draw.choice(("with_last", "after_last")),
         put_every_s=draw.choice((0.3, 0.6, 1.5)),
         keys=draw.choice((1, 3, 20)),

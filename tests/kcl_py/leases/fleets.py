@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kcl_py.leases.assignment import Fleet, Plan, plan
+from kcl_py.leases.assignment import Fleet, Plan, Strategy, plan
 from kcl_py.leases.row import LeaseRow, Native, WorkerRow
 
 
@@ -25,6 +25,7 @@ class Snapshot:
     rows: dict[str, LeaseRow]
     free_for: dict[str, int]
     draining_for: dict[str, int]
+    strategy: Strategy = "count"
 
     def fleet(self, me: str, mine: frozenset[str]) -> Fleet:
         """Return the view of one worker, which knows its own leases better than the snapshot does."""
@@ -38,6 +39,7 @@ class Snapshot:
             overdue_workers=frozenset(name for name, ticks in self.draining_for.items() if ticks),
             is_initialised=True,
             may_pull=True,
+            strategy=self.strategy,
         )
 
 
@@ -51,6 +53,7 @@ class Play:
     moves: int = 0
     free_for: dict[str, int] = field(default_factory=dict)
     draining_for: dict[str, int] = field(default_factory=dict)
+    strategy: Strategy = "count"
 
     def snapshot(self) -> Snapshot:
         """Look at both tables."""
@@ -58,7 +61,9 @@ class Play:
         self.free_for = {key: self.free_for.get(key, -1) + 1 for key in free}
         leaving = [name for name, row in self.workers.items() if row.state == "draining"]
         self.draining_for = {name: self.draining_for.get(name, -1) + 1 for name in leaving}
-        return Snapshot(dict(self.workers), dict(self.rows), dict(self.free_for), dict(self.draining_for))
+        return Snapshot(
+            dict(self.workers), dict(self.rows), dict(self.free_for), dict(self.draining_for), self.strategy
+        )
 
     def held(self, name: str) -> frozenset[str]:
         """Return the rows of one worker."""
@@ -68,6 +73,10 @@ class Play:
         """Return how many rows each worker has that stays."""
         return {name: len(self.held(name)) for name, row in self.workers.items() if row.state != "draining"}
 
+    def throughput(self, name: str) -> float:
+        """Return what one worker's rows say together, in kB/s."""
+        return sum(self.rows[key].throughput_kbps or 0 for key in self.held(name))
+
     def tick(self, views: dict[str, Snapshot] | None = None) -> dict[str, Plan]:
         """Have all plan from the same snapshot (or from ``views``), and carry it out in turn."""
         now = self.snapshot()
@@ -76,7 +85,8 @@ class Play:
         for name, chosen in plans.items():
             for key in (*chosen.takes, *chosen.pulls):
                 if self.rows[key].owner == seen[name].rows[key].owner:
-                    self.rows[key] = held_row(key, name, taken_ms=self.ticks)
+                    kbps = self.rows[key].throughput_kbps
+                    self.rows[key] = replace(held_row(key, name, taken_ms=self.ticks), throughput_kbps=kbps)
                     self.moves += 1
         self.ticks += 1
         return plans

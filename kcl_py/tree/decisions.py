@@ -1,0 +1,36 @@
+"""What the Coordinator says of its plans: only what is new, and what lasts. Instants are monotonic seconds."""
+
+from typing import Any
+
+from kcl_py.leases.assignment import HeldOff, Plan
+
+
+class Decisions:
+    """The plans of one worker, told as events.
+
+    Args:
+        log: the worker's logger.
+        patience_s: for how long shards may be without room before somebody is told: in a deploy they are, for a moment.
+    """
+
+    def __init__(self, log: Any, *, patience_s: float) -> None:
+        self._log, self._patience_s = log, patience_s
+        self._spilled_since_at: float | None = None
+        self._has_warned = False
+        self.held_off: HeldOff | None = None
+
+    def note(self, plan: Plan, now: float) -> None:
+        """Say what has changed with this plan."""
+        if plan.held_off not in (None, self.held_off):
+            self._log.info("kcl_py.worker.held_off", why=plan.held_off)
+        self.held_off = plan.held_off
+        if not plan.spilled:
+            if self._has_warned:
+                self._log.info("kcl_py.worker.has_room")
+            self._spilled_since_at, self._has_warned = None, False
+            return
+        if self._spilled_since_at is None:
+            self._spilled_since_at = now
+        if now - self._spilled_since_at >= self._patience_s and not self._has_warned:
+            self._log.warning("kcl_py.worker.no_room", shards=plan.spilled)
+            self._has_warned = True
