@@ -96,9 +96,7 @@ def figures(runs: int) -> Iterator[Figure]:
                 joined_s.append(run.joined_s)
     for act, found in acts.items():
         pauses_s = [pause for row in found for pause in row.pauses_s]
-        yield Figure(
-            f"pause at {act}", pauses_s, PROMISED_S[act], JAVA.get(act, "-"), sum(row.twice for row in found)
-        )
+        yield Figure(f"pause at {act}", pauses_s, PROMISED_S[act], JAVA.get(act, "-"), sum(row.twice for row in found))
     yield Figure("a third worker's start until shares are even", joined_s, FAILOVER_S + 4 * TICK_S)
 
 

@@ -8,12 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
+import anyio
+
 from kcl_py.errors import ConditionFailedError, LeaseTableError, MissingError, RequestError
 from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.sources.source import Position
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
 from kcl_py.tree.worker import Worker
+
+CREATES_AT_ONCE = 16
+"""As many as the lease writes of a worker: one after the other, the rows of a large stream take seconds."""
 
 
 class Alarm(Enum):
@@ -130,7 +135,25 @@ class Reads:
         return Forgotten()
 
     async def create(self, rows: tuple[LeaseRow, ...]) -> Created:
-        return Created(tuple([row for row in rows if await self._store.create(row)]))
+        """Make rows, some at once; after the first failure no more are begun."""
+        waiting, made, failures = iter(rows), list[LeaseRow](), list[RequestError]()
+
+        async def work() -> None:
+            for row in waiting:
+                try:
+                    if await self._store.create(row):
+                        made.append(row)
+                except RequestError as error:
+                    failures.append(error)
+                if failures:
+                    return
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(CREATES_AT_ONCE):
+                tasks.start_soon(work)
+        if failures:
+            raise failures[0]
+        return Created(tuple(made))
 
     async def let_go(self) -> LetGo:
         """Look once more, and leave no row that names this worker as its holder; then the worker's own row goes."""
