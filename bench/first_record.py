@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
+
 from bench.figures import Figure, show
 
 KCL = str(Path(sys.executable).with_name("kcl"))

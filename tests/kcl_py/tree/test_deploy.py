@@ -66,11 +66,6 @@ async def deployed(fleet: Fleet, log: LogCapture, *, has_surge: bool, waits: boo
     return Counter(entry["shard_id"] for entry in log.entries if entry["event"] == "kcl_py.lease.taken")
 
 
-def check_nothing_came_twice(fleet: Fleet) -> None:
-    fleet.check()
-    assert sum(len(handover.records) for handover in fleet.diary.handovers) == len(fleet.put_data)
-
-
 @pytest.mark.parametrize("has_surge", [True, False], ids=["surge", "no surge"])
 @simulated
 async def test_rolling_deploy_delivers_nothing_twice_and_moves_each_shard_at_most_twice(
@@ -81,7 +76,7 @@ async def test_rolling_deploy_delivers_nothing_twice_and_moves_each_shard_at_mos
     moves = await deployed(fleet, log, has_surge=has_surge, waits=True)
     assert max(moves.values()) <= 2
     await fleet.stopped()
-    check_nothing_came_twice(fleet)
+    fleet.check_once()
 
 
 @pytest.mark.parametrize(("has_surge", "most"), [(True, 1), (False, 3)], ids=["surge", "no surge"])
@@ -94,7 +89,7 @@ async def test_deploy_that_waits_for_nothing_moves_shards_straight_to_the_new_wo
     moves = await deployed(fleet, log, has_surge=has_surge, waits=False)
     assert max(moves.values()) <= most
     await fleet.stopped()
-    check_nothing_came_twice(fleet)
+    fleet.check_once()
 
 
 @simulated
@@ -112,7 +107,7 @@ async def test_worker_that_crashes_again_and_again_takes_nobodys_shards() -> Non
         await fleet.delivered(within_s=1)
         assert {key: row.owner for key, row in fleet.rows().items()} == owners
     await fleet.stopped()
-    check_nothing_came_twice(fleet)
+    fleet.check_once()
 
 
 @simulated
