@@ -17,14 +17,14 @@ class Figure:
     target_s: float | None = None
     """What is promised; None where nothing is."""
     java: str = "-"
-    """The Java client's; ``measured``, or what follows from its defaults."""
+    """The Java client's: measured, or in brackets what follows from its defaults."""
     twice: int | None = None
     """Records that were delivered again, in all runs."""
 
 
 def show(title: str, figures: Iterable[Figure]) -> None:
     """Print them."""
-    table = Table(title=title)
+    table = Table(title=title, caption="Java client: measured, or (what follows from its defaults)")
     for column in ("seconds", "times", "median", "worst", "target", "twice", "Java client"):
         table.add_column(column, justify="left" if column == "seconds" else "right")
     for figure in figures:
