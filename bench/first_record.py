@@ -95,7 +95,9 @@ def figures(runs: int) -> Iterator[Figure]:
     """Measure it for few shards and for many."""
     for shards in SHARDS:
         results = measure(runs, shards)
-        yield Figure(f"first record, {shards} shards", [times[0] for times in results], TARGET_S, JAVA)
+        yield Figure(
+            f"first record, {shards} shard{'s' if shards > 1 else ''}", [times[0] for times in results], TARGET_S, JAVA
+        )
         yield Figure("of the slowest shard", [times[-1] for times in results])
 
 
