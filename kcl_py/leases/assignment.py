@@ -89,9 +89,9 @@ def plan(fleet: Fleet) -> Plan:
     """Decide what this worker takes and pulls.
 
     Free and expired rows go to the rendezvous winner among those with room, within a fair share; one tick later to
-    anyone with room. Rows of a draining worker go to the youngest within a fair share, then to anyone. For balance the
-    least loaded pull from the most loaded while that is two or more apart, each at most half of what it lacks (rounded
-    up), first what the donor took last.
+    anyone with room. Rows of a draining worker go to the youngest within a fair share, also to one that has still to
+    initialise its first processor, then to anyone. For balance the least loaded pull from the most loaded while that is
+    two or more apart, each at most half of what it lacks (rounded up). What a donor took last goes first.
     """
     if fleet.me.state == "draining":
         return Plan()
@@ -210,9 +210,8 @@ class _Dealer:
     def deal_leavers(self) -> list[str]:
         """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
         pulls, overdue = [], []
-        receivers = [name for name in self._live if self._receives(name)]
-        for key in self._pullable(self._leavers):
-            room = self._with_room(receivers)
+        for key in reversed(self._pullable(self._leavers)):
+            room = self._with_room(self._live)
             youngest = min(room, key=lambda name: (self._live[name].beat, name), default=None)
             if self._give(youngest, key) == self._me:
                 pulls.append(key)

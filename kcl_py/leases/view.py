@@ -219,7 +219,7 @@ class View:
     def has_taker(self) -> bool:
         """Whether another worker may pull what this one lets go of."""
         return any(
-            row.state == "active" and (row.max_leases is None or row.held < row.max_leases) for row in self.others()
+            row.state != "draining" and (row.max_leases is None or row.held < row.max_leases) for row in self.others()
         )
 
     def overdue_rows(self, before: float) -> set[str]:

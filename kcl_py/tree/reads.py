@@ -216,7 +216,14 @@ class Reads:
 
     async def create(self, rows: tuple[LeaseRow, ...], until_at: float) -> Created:
         """Make rows until then: later they may have been made, read to their end and deleted."""
-        return Created(tuple([row for row in rows if self._now() < until_at and await self._store.create(row)]))
+        made: list[LeaseRow] = []
+
+        async def create(row: LeaseRow) -> None:
+            if self._now() < until_at and await self._store.create(row):
+                made.append(row)
+
+        await together([partial(create, row) for row in rows], AT_ONCE)
+        return Created(tuple(made))
 
     async def delete_completed(self, settled: Container[str]) -> Deleted:
         """Delete the rows that are done with, as a consistent look at all of them shows, until one is not as it was."""

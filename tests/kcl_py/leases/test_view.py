@@ -149,7 +149,7 @@ def test_raised_news_of_another_are_news_and_mine_are_not() -> None:
     ("other", "takes"),
     [
         (WorkerRow(OTHER, state="active"), True),
-        (WorkerRow(OTHER, state="starting"), False),
+        (WorkerRow(OTHER, state="starting"), True),
         (WorkerRow(OTHER, state="draining"), False),
         (WorkerRow(OTHER, state="active", held=2, max_leases=2), False),
         (WorkerRow(OTHER, state="active", held=1, max_leases=2), True),
@@ -157,7 +157,7 @@ def test_raised_news_of_another_are_news_and_mine_are_not() -> None:
     ],
 )
 def test_leaver_waits_only_for_one_who_can_take(other: WorkerRow, takes: bool) -> None:
-    """An active worker with room; never oneself."""
+    """A worker with room that stays; never oneself."""
     view = a_view()
     look(view, other, at=0.0)
     assert view.has_taker() is takes

@@ -80,7 +80,12 @@ def _outcome(read: Callable[[Any], LeaseRow], item: Any) -> LeaseRow | str:
 
 def test_every_field_is_read_in_c() -> None:
     """A field that is added to the row is not lost on the way in."""
-    values: dict[str, Any] = {"halted": Halt("E", "1"), "request": Request("r", "seek", "7"), "str | None": "x", "int | None": 7}
+    values: dict[str, Any] = {
+        "halted": Halt("E", "1"),
+        "request": Request("r", "seek", "7"),
+        "str | None": "x",
+        "int | None": 7,
+    }
     native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})
     assert None not in [getattr(native, one.name) for one in fields(Native)]
     row = a_row(checkpoint_owner="o/1", sub=3, children=("c",))

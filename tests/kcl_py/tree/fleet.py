@@ -8,12 +8,14 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextvars import copy_context
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from actors import Node
 from kcl_py import Config, Stream
 from kcl_py.clients import Clients
+from kcl_py.leases.items import item_from_row, row_from_item
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import LeaseRow
 from kcl_py.local.client import KinesisClient
@@ -241,9 +243,12 @@ class Fleet:
 
     def rows(self) -> dict[str, LeaseRow]:
         """Return the lease table as it is."""
-        from kcl_py.leases.items import row_from_item
-
         return {key: row_from_item(item) for key, item in sorted(self.store.items.items())}
+
+    def name_as_owner(self, shard_id: str, member: Member) -> None:
+        """Let a row come to name a worker, as by a request of its own that is applied late."""
+        row = self.row(shard_id)
+        self.store.items[shard_id] = item_from_row(replace(row, owner=member.owner, counter=row.counter + 1))
 
     def held_by(self, member: Member) -> set[str]:
         """Return the shards whose rows name a worker as their holder."""
@@ -261,6 +266,11 @@ class Fleet:
             check_order(self.diary.of(shard_id), self.truth(shard_id))
             check_disjoint(self.diary.of(shard_id))
         check_parents_first(handovers, self.parents())
+
+    def check_once(self) -> None:
+        """Check the same, and that no record was handed over twice."""
+        self.check()
+        assert sum(len(handover.records) for handover in self.diary.handovers) == len(self.put_data)
 
 
 async def running(fleet: Fleet, *, workers: int = 1, shards: int = 2) -> None:

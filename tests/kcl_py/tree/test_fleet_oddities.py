@@ -13,7 +13,7 @@ from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from kcl_py.tree.audit import LONGEST_S
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet
-from tests.kcl_py.tree.wire import Fault
+from tests.kcl_py.tree.wire import LATENCY_S, Fault
 from tests.simloop import simulated
 
 
@@ -142,22 +142,23 @@ async def test_child_waits_for_a_parent_whose_row_was_deleted() -> None:
 @pytest.mark.parametrize("start", ["trim_horizon", "latest", "2023-11-14T22:13:21Z"])
 @pytest.mark.parametrize("has_crashed", [False, True])
 @pytest.mark.parametrize("reshard", ["merge", "split"])
+@pytest.mark.parametrize("without", [0, 1])
 @simulated
 async def test_nothing_is_lost_when_the_row_of_one_first_shard_could_not_be_made(
-    start: str, has_crashed: bool, reshard: str
+    start: str, has_crashed: bool, reshard: str, without: int
 ) -> None:
     """The shard closes before its row can be made, and is read from where the others began, whoever reads it."""
     fleet = Fleet(shards=2, start=start)
-    one, other = fleet.shards()
+    missing = fleet.shards()[without]
     await asyncio.sleep(5)
     first = fleet.start("A")
-    first.wire.fail("create", Fault.THROTTLED, times=10**9, key=other)
-    await fleet.until(lambda: first.wire.of("create", key=other) and fleet.rows())
+    first.wire.fail("create", Fault.THROTTLED, times=10**9, key=missing)
+    await fleet.until(lambda: first.wire.of("create", key=missing) and fleet.rows())
     fleet.put(40)
     if reshard == "merge":
-        fleet.merge(one, other)
+        fleet.merge(*fleet.shards())
     else:
-        fleet.split(other)
+        fleet.split(missing)
     await asyncio.sleep(30)
     fleet.put(20)
     if has_crashed:
@@ -196,6 +197,17 @@ async def test_first_rows_are_made_with_the_next_tick_when_their_creation_was_th
     worker = fleet.start("A")
     worker.wire.fail("create", Fault.THROTTLED)
     await fleet.delivered(within_s=2)
+    await fleet.stopped()
+
+
+@simulated
+async def test_first_rows_of_a_large_stream_are_made_side_by_side() -> None:
+    """The first record of 256 shards waits for a few round trips, not for 256."""
+    fleet = Fleet(shards=256)
+    worker = fleet.start("A")
+    await fleet.until(lambda: len(fleet.rows()) == 256)
+    began_at = worker.wire.of("create")[0].at
+    assert fleet.loop.time() < began_at + 256 * 2 * LATENCY_S[0] / 4
     await fleet.stopped()
 
 

@@ -1,7 +1,6 @@
 """How a whole worker ends: asked, twice, with a stuck processor, by an exception, a cancellation or a failure."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from structlog.testing import LogCapture
 from actors import ActorError
 from kcl_py import KclError, LeaseTableError, ProcessorError, RecordProcessor, Stream
 from kcl_py.clients import Clients
-from kcl_py.leases.items import item_from_row
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, Member, a_source, make_config
@@ -84,7 +82,7 @@ async def test_stop_lets_go_of_a_row_that_came_to_name_the_worker_while_it_left(
     member.wire.stale_scan = await fleet.store.scan()
     member.stream.stop(20)
     row = fleet.row(late)
-    fleet.store.items[late] = item_from_row(replace(row, owner=member.owner, counter=row.counter + 1))
+    fleet.name_as_owner(late, member)
     await member.ended()
     assert fleet.row(late).counter == row.counter + 2
     assert_nothing_left(fleet, member)
