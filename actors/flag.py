@@ -1,4 +1,4 @@
-"""Something that becomes true once. An actor has several, which nearly nobody waits for: one that waits is made then."""
+"""Something that becomes true once, and wakes whoever waits. An actor has several, for which hardly anybody waits."""
 
 import anyio
 
