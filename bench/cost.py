@@ -9,6 +9,7 @@ hold to a part in a hundred. Beside it what the Java and the Elixir client would
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 import structlog
@@ -16,25 +17,27 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.metered import PAGE_BYTES, Bill, MeteredStore, size
+from kcl_py.leases.wide import period_s
 from kcl_py.local.dynamo.capacity import READ_BYTES
 from tests.kcl_py.tree.fleet import Fleet
 from tests.simloop import run, sim_loop
 
+Sizes = tuple[tuple[int, int], ...]
 FAILOVER_S = 10.0
 """The default."""
 JITTER_MEAN = 0.95
 """A heartbeat comes up to a tenth of its period earlier, at random."""
 SCAN_TICKS = 4
 """A heartbeat period is three ticks and a third, and tables are looked at with the ticks."""
-ROW_BYTES, WORKER_BYTES = 500, 92
-"""Of a row with checkpoint and lag, and of a worker's row; measured by ``measured``."""
+ROW_BYTES, WORKER_BYTES = 500, 300
+"""Of a row with checkpoint and lag, and the most of a worker's row, which names what it has changed last."""
 JAVA_ROW_BYTES, JAVA_INDEX_BYTES = 360, 180
 """The same without what kcl_py alone writes, and an entry of the index by owner with its overhead of 100 bytes."""
-SIZES = ((10, 1), (100, 1), (100, 10), (1_000, 1), (1_000, 10), (1_000, 100), (10_000, 10), (10_000, 100))
+SIZES: Sizes = ((10, 1), (100, 1), (100, 10), (1_000, 1), (1_000, 10), (1_000, 100), (10_000, 10), (10_000, 100))
 """Shards and workers."""
-QUICK = ((10, 1), (30, 3), (100, 10))
-SIMULATED = 1_000
-"""Up to so many shards, and a hundredth of that many workers, a fleet is run; larger ones are computed."""
+QUICK: Sizes = ((10, 1), (30, 3), (100, 10))
+MOST_SHARDS, MOST_WORKERS = 1_000, 10
+"""Fleets up to this are run; larger ones are computed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def steady(shards: int, workers: int, *, failover_s: float = FAILOVER_S) -> Cost
     """What kcl_py uses while nothing changes; the formulas of docs/leases.md, "What it costs"."""
     heartbeat_s, tick_s = failover_s / 3, failover_s / 10
     leases_bytes, workers_bytes = shards * ROW_BYTES, workers * WORKER_BYTES
-    beats, scans = shards / (JITTER_MEAN * heartbeat_s), workers / (SCAN_TICKS * tick_s)
+    beats, scans = shards / (JITTER_MEAN * heartbeat_s), workers / max(SCAN_TICKS * tick_s, period_s(shards))
     requests = {
         "heartbeat": beats,
         "scan": scans * ceil(leases_bytes / PAGE_BYTES),
@@ -137,40 +140,47 @@ async def _measured(shards: int, workers: int, failover_s: float, quiet_s: float
     return Measured(start, start_s, quiet, listings, row_bytes, worker_bytes)
 
 
-def table(sizes: tuple[tuple[int, int], ...]) -> Table:
+def figures(ours: Cost, shards: int, workers: int) -> list[str]:
+    """Return the cells of one fleet: requests, then write and read units of kcl_py, the Java and the Elixir client."""
+    units = [(each.writes, each.reads) for each in (ours, java(shards, workers), elixir(shards, workers))]
+    return [f"{each:,.0f}" if each >= 10 else f"{each:.1f}" for each in (sum(ours.requests.values()), *chain(*units))]
+
+
+def table(sizes: Sizes) -> Table:
     """Measure and compute."""
-    shown = Table(title="units a second of quiet fleets, failover_s 10; * computed")
-    for column in ("shards", "workers", "requests", "writes", "reads", "Java writes", "reads", "Elixir writes", "reads"):
-        shown.add_column(column, justify="right")
+    shown = Table(title=f"a second of quiet fleets, failover_s {FAILOVER_S:g}; * computed")
+    for column in ("shards", "workers", "requests", "WRU", "RRU", "Java WRU", "RRU", "Elixir WRU", "RRU"):
+        shown.add_column(column, justify="right", no_wrap=True)
     for shards, workers in sizes:
-        is_run = shards <= SIMULATED and workers <= SIMULATED // 100
+        is_run = _is_run(shards, workers)
         ours = measured(shards, workers).quiet if is_run else steady(shards, workers)
-        figures = [sum(ours.requests.values()), ours.writes, ours.reads]
-        for other in (java(shards, workers), elixir(shards, workers)):
-            figures += [other.writes, other.reads]
-        shown.add_row(f"{shards:,}{'' if is_run else ' *'}", f"{workers:,}", *(f"{each:,.1f}" for each in figures))
+        shown.add_row(f"{'' if is_run else '* '}{shards:,}", f"{workers:,}", *figures(ours, shards, workers))
     return shown
 
 
-def starts(sizes: tuple[tuple[int, int], ...]) -> Table:
+def starts(sizes: Sizes) -> Table:
     """Measure what a start takes, until every shard is held."""
     shown = Table(title="starts of whole fleets on a new stream")
     for column in ("shards", "workers", "all held after", "writes", "reads", "rows made", "takes", "scans"):
         shown.add_column(column, justify="right")
-    for shards, workers in sizes:
+    for shards, workers in filter(lambda size: _is_run(*size), sizes):
         done = measured(shards, workers, quiet_s=1.0)
         bill = done.start
         counts = [bill.requests[name] for name in ("create", "take", "scan")]
-        figures = (bill.writes, bill.reads, *counts)
-        shown.add_row(f"{shards:,}", str(workers), f"{done.start_s:.1f} s", *(f"{each:,.0f}" for each in figures))
+        cells = (f"{each:,.0f}" for each in (bill.writes, bill.reads, *counts))
+        shown.add_row(f"{shards:,}", str(workers), f"{done.start_s:.1f} s", *cells)
     return shown
 
 
-def main(sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+def _is_run(shards: int, workers: int) -> bool:
+    return shards <= MOST_SHARDS and workers <= MOST_WORKERS
+
+
+def main(sizes: Sizes = SIZES) -> None:
     """Print both tables."""
     console = Console()
     console.print(table(sizes))
-    console.print(starts(tuple(size for size in sizes if size[0] <= SIMULATED and size[1] <= SIMULATED // 100)))
+    console.print(starts(sizes))
 
 
 if __name__ == "__main__":

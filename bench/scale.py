@@ -1,4 +1,4 @@
-"""What a large fleet costs its own machines, while nobody puts records: CPU, memory, requests, and how soon all settles.
+"""What a large fleet costs its machines while nobody puts records: CPU, memory, requests, and how soon all settles.
 
     python -m bench.scale [--shards 1000] [--workers 1] [--profile] [--process]
 
@@ -45,6 +45,7 @@ def loads(fleet: Fleet) -> Counter[str]:
 
 
 def is_balanced(fleet: Fleet, shards: int) -> bool:
+    """Tell whether every shard is held, by all workers, of whom none has two more than another."""
     held = loads(fleet)
     return held.total() == shards and len(held) == len(fleet.members) and max(held.values()) - min(held.values()) < 2
 
@@ -131,7 +132,7 @@ def measure_process(shards: int, quiet_s: float) -> None:
 
 
 def _watch(worker: "subprocess.Popen[str]", shards: int, quiet_s: float) -> None:
-    begun_s, missing = time.monotonic(), shards
+    begun_s, missing, before_bytes = time.monotonic(), shards, 0
     assert worker.stderr is not None
     for line in worker.stderr:
         event = json.loads(line)["event"]

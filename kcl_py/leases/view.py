@@ -90,7 +90,7 @@ class View:
         self.blocked: dict[str, tuple[str, ...]] = {}
         """Shards that wait, and for which parents."""
         self.changes = 0
-        """Raised with all that bears on who gets which shard."""
+        """Raised with all that bears on who gets which shard, but for throughput."""
 
     def note_members(self, rows: tuple[WorkerRow, ...], *, begun_at: float, ended_at: float) -> Turnover:
         """Take in the worker table; a row counts as alive from first sight until it has stood still for F."""
@@ -293,9 +293,8 @@ class View:
 
 
 def _lasting(row: LeaseRow) -> tuple[object, ...]:
-    """What a heartbeat leaves as it is, but for the throughput that it may tell."""
-    native = row.native
-    return row.owner, row.checkpoint_owner, native.token, row.has_ended, row.children, row.throughput_kbps
+    """What a heartbeat leaves as it is."""
+    return row.owner, row.checkpoint_owner, row.native.token, row.has_ended, row.children
 
 
 def _standing(members: Mapping[str, WorkerRow]) -> list[tuple[object, ...]]:

@@ -60,7 +60,7 @@ WAIT_TICKS = 3
 """How many ticks a stopping worker waits for others to pull its shards, while they go on."""
 FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
-DECIDE_EVERY_S = 0.1
+DECIDE_EVERY_S = 0.05
 """Between two decisions: while shards are taken by the hundred there is something new with every message."""
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)

@@ -34,10 +34,14 @@ class Outlook:
         """Plan what to take and pull; see ``Fleet`` for what is given."""
         view, a_tick_ago = self._view, now - self._leases.tick_s
         by_time = (view.overdue_rows(a_tick_ago), view.overdue_workers(a_tick_ago), setbacks.resting(now), may_pull)
-        rests_on = (view.changes, frozenset(view.born), self._audit.said, tuple(mine), me.state, by_time)
+        rates = [row.throughput_kbps for row in (view.rows or {}).values()] if self._is_by_rate(me) else []
+        rests_on = (view.changes, rates, frozenset(view.born), self._audit.said, tuple(mine), me.state, by_time)
         if rests_on != self._rests_on:
             self._rests_on, self._plan = rests_on, plan(self._fleet(me, mine, *by_time))
         return self._plan
+
+    def _is_by_rate(self, me: WorkerRow) -> bool:
+        return agreed(me, self._view.others()) == "throughput"
 
     def _fleet(
         self,
