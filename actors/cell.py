@@ -27,6 +27,7 @@ from actors.events import (
     TaskFailed,
     observe,
 )
+from actors.flag import Flag
 from actors.mailbox import Envelope, Mailbox
 from actors.ref import Down, Node, Ref, StatusRequest, Stop
 from actors.task import OwnedTask, TaskCrashed
@@ -48,7 +49,7 @@ class Cell:
         self.watchers: dict[Cell, None] = {}
         self._watched: dict[Cell, None] = {}
         self.restarts = 0
-        self.gone = anyio.Event()
+        self.gone = Flag()
         self.prepare()
 
     def new(self, make: Callable[[], Actor], name: str) -> "Cell":
@@ -59,7 +60,7 @@ class Cell:
         """Make ready for an incarnation, which lives when ``run`` is called."""
         self.state = "starting"
         self.error: Exception | None = None
-        self.started, self.ended = anyio.Event(), anyio.Event()
+        self.started, self.ended = Flag(), Flag()
         self.has_started = False
         self._has_begun = False
         self._actor: Actor | None = None

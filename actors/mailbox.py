@@ -5,7 +5,6 @@ Three kinds go in: control (few and bounded by the tree itself), an actor's own 
 tasks), and what others tell it. Only the last counts against the capacity.
 """
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,8 +58,8 @@ class Mailbox:
     name: str
     capacity: int
     closed: bool = False
-    _control: deque[Envelope] = field(default_factory=deque)
-    _messages: deque[Envelope] = field(default_factory=deque)
+    _control: list[Envelope] = field(default_factory=list)  # an empty deque is fourteen times as large
+    _messages: list[Envelope] = field(default_factory=list)
     _told: int = 0
     _in_a_row: int = 0
     _arrival: anyio.Event | None = None
@@ -109,8 +108,8 @@ class Mailbox:
     def drop_own(self) -> list[Any]:
         """Take out and return what belongs to an incarnation that has ended: outcomes, timers, requests to stop it."""
         own = [e.message for e in (*self._control, *self._messages) if e.is_own]
-        self._control = deque(e for e in self._control if not e.is_own)
-        self._messages = deque(e for e in self._messages if not e.is_own)
+        self._control = [e for e in self._control if not e.is_own]
+        self._messages = [e for e in self._messages if not e.is_own]
         return own
 
     def close(self) -> int:

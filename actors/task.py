@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from actors.errors import KilledError
+from actors.flag import Flag
 from actors.mailbox import Envelope
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class OwnedTask:
         failed: Callable[[Exception], Any] | None,
     ) -> None:
         self._cell, self._work, self._done, self._failed = cell, work, done, failed
-        self._scope, self._ended = anyio.CancelScope(), anyio.Event()
+        self._scope, self._ended = anyio.CancelScope(), Flag()
         self._envelope: Envelope | None = None
         self.is_cancelled = False
 
@@ -51,8 +52,7 @@ class OwnedTask:
 
     async def ended(self) -> None:
         """Wait until nothing of it runs any more: after ``cancel``, until it has cleaned up or is left behind."""
-        if not self._ended.is_set():
-            await self._ended.wait()
+        await self._ended.wait()
 
     async def run(self) -> None:
         """Do the work, unless cancelled by now, and post its outcome, whatever that is. Raises no ``Exception``."""

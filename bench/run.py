@@ -1,4 +1,4 @@
-"""``make bench``: how long shards stand still as they move, how soon a worker has records, its CPU for each record.
+"""``make bench``: how long shards stand still as they move, how soon a worker has records, what leases cost, its CPU.
 
 CPU is that of the whole tree as a multiple of fetching and decoding alone. The cases take turns against one stub server
 on the same machine, each in a process of its own, and the table shows medians: the ratio is steadier than the seconds.
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.table import Table
 
-from bench import pauses
+from bench import cost, pauses
 
 CASES = ("floor", "tree")
 SECRETS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
@@ -68,6 +68,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     pauses.measure_and_show(options.reps)
+    cost.main(cost.QUICK)
     results: dict[str, list[Figures]] = {case: [] for case in CASES}
     with a_stub(options) as url:
         for _ in range(options.reps):

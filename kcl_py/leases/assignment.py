@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
 from math import ceil
 from operator import itemgetter
@@ -24,6 +25,9 @@ IDLE_LOAD = 1000
 BAND = 0.2
 """By which part of the mean load two workers may differ in throughput: it varies, and a shard that moves costs more.
 Source: the Java client's reBalanceThresholdPercentage, 10 % to either side of the mean."""
+
+RANKINGS = 2**14
+"""Of workers for a row, kept for the next plan: while a large fleet starts, each plan deals all rows that are left."""
 
 Strategy = Literal["count", "throughput"]
 
@@ -111,6 +115,12 @@ def rendezvous(worker: str, key: str) -> bytes:
     return blake2b(f"{worker}\0{key}".encode()).digest()
 
 
+@lru_cache(maxsize=RANKINGS)
+def _ranked(workers: tuple[str, ...], key: str) -> tuple[str, ...]:
+    """Sort workers by their score for a row, the best first."""
+    return tuple(sorted(workers, key=lambda worker: rendezvous(worker, key), reverse=True))
+
+
 def fair_share(total: int, limits: Iterable[int]) -> int:
     """Find the least number of rows for each worker, no more than its limit, that makes ``total`` in sum, or most."""
     bounds = list(limits)
@@ -188,10 +198,10 @@ class _Dealer:
         """
         if row.in_handoff and row.owner in self._live:
             return self._give(row.owner, row.key)
-        room = self._with_room(self._live)
-        if row.key in self._fleet.born and self._me in room:
-            return self._give(self._me, row.key)
-        return self._give(max(room, key=lambda name: rendezvous(name, row.key), default=None), row.key)
+        ranked = _ranked(tuple(self._live), row.key)
+        if row.key in self._fleet.born:
+            ranked = (self._me, *ranked)
+        return self._give(self._first_with_room(ranked), row.key)
 
     def _give(self, name: str | None, key: str) -> str | None:
         if name is not None:
@@ -202,18 +212,20 @@ class _Dealer:
         self._loads[name] += weight
         self._counts[name] += rows
 
-    def _with_room(self, names: Iterable[str]) -> list[str]:
-        """Those below a fair share; where there are none, all below their limit."""
-        room = [name for name in names if self._counts[name] < self._limits[name]]
-        return [name for name in room if self._loads[name] < self._share] or room
+    def _first_with_room(self, names: Iterable[str]) -> str | None:
+        """The first that is below a fair share; where there is none, the first below its limit."""
+        room = (name for name in names if self._counts[name] < self._limits[name])
+        first = next(room, None)
+        if first is None or self._loads[first] < self._share:
+            return first
+        return next((name for name in room if self._loads[name] < self._share), first)
 
     def deal_leavers(self) -> list[str]:
         """Return the draining workers' rows that fall to me: by youth, then those that waited for another."""
         pulls, overdue = [], []
+        by_youth = sorted(self._live, key=lambda name: (self._live[name].beat, name))
         for key in reversed(self._pullable(self._leavers)):
-            room = self._with_room(self._live)
-            youngest = min(room, key=lambda name: (self._live[name].beat, name), default=None)
-            if self._give(youngest, key) == self._me:
+            if self._give(self._first_with_room(by_youth), key) == self._me:
                 pulls.append(key)
             elif self._owners[key] in self._fleet.overdue_workers:
                 overdue.append(key)

@@ -89,6 +89,8 @@ class View:
         """Children of shards that this worker has just read to their end."""
         self.blocked: dict[str, tuple[str, ...]] = {}
         """Shards that wait, and for which parents."""
+        self.changes = 0
+        """Raised with all that bears on who gets which shard, but for throughput."""
 
     def note_members(self, rows: tuple[WorkerRow, ...], *, begun_at: float, ended_at: float) -> Turnover:
         """Take in the worker table; a row counts as alive from first sight until it has stood still for F."""
@@ -105,6 +107,8 @@ class View:
             for worker, row in self.members.items()
             if row.state == "draining"
         }
+        if self._draining_since or _standing(before) != _standing(self.members):
+            self.changes += 1  # who gets a leaver's rows depends on all beats
         gone = tuple(worker for worker in before if worker not in self.members)
         has_news = bool(gone) or any(
             worker not in before or before[worker].news != row.news
@@ -115,8 +119,8 @@ class View:
         dead = tuple(row for row in rows if row.worker not in self.members)
         return Turnover(gone, has_news, dead, changed(before, self.members.values(), self._me))
 
-    def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> None:
-        """Take in the lease table.
+    def note_scan(self, rows: Mapping[str, LeaseRow], *, begun_at: float, ended_at: float) -> set[str]:
+        """Take in the lease table; return the rows that are more than renewed.
 
         What is missing now and was missing before was not missing between, if nobody looked for long.
         """
@@ -127,30 +131,37 @@ class View:
         for key in self._ever_seen:
             counter = rows[key].counter if key in rows else None
             self._missing.has_expired(key, counter, begun_at=begun_at, ended_at=ended_at)
-        self.rows = {}
+        before = self.rows or {}
+        self.rows = {key: row for key, row in before.items() if key in rows}
+        self.changes += len(before) - len(self.rows)
         self.offers = {key: offer for key, offer in self.offers.items() if key in rows}
         self._counters.keep(rows)
         self._silences.keep(row.holder for row in rows.values() if row.holder is not None)
         self._read_at.clear()
-        for row in rows.values():
-            self.note_row(row, begun_at=begun_at, ended_at=ended_at)
+        changed = {row.key for row in rows.values() if self.note_row(row, begun_at=begun_at, ended_at=ended_at)}
         self.born &= self.offers.keys()
+        return changed
 
     def _is_looking(self, now: float) -> bool:
         """Whether the lease table was read a short while ago."""
         return self._looked_at <= now <= self._looked_at + self._failover_s / 2
 
-    def note_row(self, row: LeaseRow, *, begun_at: float, ended_at: float) -> None:
-        """Take in one row that was read, or that an acknowledged write returned."""
+    def note_row(self, row: LeaseRow, *, begun_at: float, ended_at: float) -> bool:
+        """Take in one row that was read, or that an acknowledged write returned; True if it is more than renewed."""
         assert self.rows is not None
         self._ever_seen[row.key] = None
+        before, offer = self.rows.get(row.key), self.offers.get(row.key)
         self.rows[row.key] = row
         self._read_at[row.key] = ended_at
         how = self._how(row, begun_at, ended_at)
         if how is None:
             self.offers.pop(row.key, None)
-        elif row.key not in self.offers or self.offers[row.key].how is not how:
+        elif offer is None or offer.how is not how:
             self.offers[row.key] = Offer(how, ended_at)
+        has_changed = before is None or _lasting(before) != _lasting(row)
+        if has_changed or offer != self.offers.get(row.key):
+            self.changes += 1
+        return has_changed
 
     def _how(self, row: LeaseRow, begun_at: float, ended_at: float) -> How | None:
         if row.has_ended:
@@ -222,6 +233,10 @@ class View:
             row.state != "draining" and (row.max_leases is None or row.held < row.max_leases) for row in self.others()
         )
 
+    def on_offer(self) -> set[str]:
+        """Name the rows that are free or expired."""
+        return {key for key, offer in self.offers.items() if offer.how in (How.FREE, How.EXPIRED)}
+
     def overdue_rows(self, before: float) -> set[str]:
         """Name the rows that have been on offer since an instant ``before`` that one."""
         return {key for key, offer in self.offers.items() if offer.since_at <= before}
@@ -275,3 +290,12 @@ class View:
         waiting = {key: blocking_parents(row, rows, unread) for key, row in rows.items() if row.parents}
         self.blocked = {key: parents for key, parents in waiting.items() if parents}
         return [(key, parents) for key, parents in self.blocked.items() if key not in before]
+
+
+def _lasting(row: LeaseRow) -> tuple[object, ...]:
+    """What a heartbeat leaves as it is."""
+    return row.owner, row.checkpoint_owner, row.native.token, row.has_ended, row.children
+
+
+def _standing(members: Mapping[str, WorkerRow]) -> list[tuple[object, ...]]:
+    return [(row.worker, row.state, row.max_leases, row.strategy) for row in members.values()]

@@ -45,6 +45,11 @@ class Audit:
         return self._unread is not None
 
     @property
+    def said(self) -> tuple[frozenset[str] | None, frozenset[str]]:
+        """The shards without a row that are still to be read, and the rows that were known when that was found."""
+        return self._unread, self._known
+
+    @property
     def listed(self) -> Listed | None:
         """The listing whose rows are not made yet."""
         return self._listed

@@ -11,7 +11,6 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.leases.assignment import Fleet, agreed, plan
 from kcl_py.leases.completed import deletable
 from kcl_py.leases.identity import check_same, mismatch, strangers
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
@@ -21,6 +20,7 @@ from kcl_py.tree.audit import Audit
 from kcl_py.tree.decisions import Decisions
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
+    CAPACITY,
     Acquired,
     Adopt,
     Awaiting,
@@ -38,11 +38,13 @@ from kcl_py.tree.messages import (
     ShardRuns,
     StopWorker,
 )
+from kcl_py.tree.outlook import Outlook
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.reads import (
     Alarm,
     Announced,
     Created,
+    Decide,
     Deleted,
     Described,
     Forgotten,
@@ -58,9 +60,11 @@ WAIT_TICKS = 3
 """How many ticks a stopping worker waits for others to pull its shards, while they go on."""
 FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
+DECIDE_EVERY_S = 0.05
+"""Between two decisions: while shards are taken by the hundred there is something new with every message."""
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
-"""After these the Coordinator thinks again; the others tell of what it has decided already."""
+"""After these the Coordinator thinks again, once for all that wait; others tell of what it has decided already."""
 
 
 class Coordinator(Actor):
@@ -73,6 +77,8 @@ class Coordinator(Actor):
         stop: set if the worker stops already: an earlier incarnation has failed meanwhile.
     """
 
+    capacity = CAPACITY
+
     def __init__(self, worker: Worker, shards: Ref, presence: Presence, stop: StopWorker | None = None) -> None:
         self._worker, self._shards, self._presence = worker, shards, presence
         self._leases = worker.config.leases
@@ -83,7 +89,9 @@ class Coordinator(Actor):
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
-        self._is_ready = False
+        self._outlook = Outlook(self._view, self._audit, self._leases, worker.log)
+        self._is_ready = self._is_deciding = self._must_look = False
+        self._decided_at = float("-inf")
         self._stop: StopWorker | None = None
         self._stop_first = stop
         self.state = "starting"
@@ -92,7 +100,7 @@ class Coordinator(Actor):
         check_same(self._worker.stream, self._presence.stream)
         self._shards.tell(Adopt(self.ref))
         self.run_task(self._keep_pulse)
-        self._keep_beating()
+        self._keep_beating()  # first, so that workers which start together see each other
         self._tick()
         if self._stop_first is not None:
             self._stop_all(self._stop_first)
@@ -116,8 +124,8 @@ class Coordinator(Actor):
                 self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
             case Reread():
                 self._watching.note_reread(message, self._held)
-            case Created(rows):
-                self._note_created(rows)
+            case Created():
+                self._note_created(message)
             case Announced():
                 self._note_announced()
             case Described(stream):
@@ -136,7 +144,7 @@ class Coordinator(Actor):
             case Awaiting(row):
                 self._note_phase(row, Phase.AWAITING)
             case Initialized():
-                self._presence.is_initialized = True
+                self._note_initialized()
             case ShardEnded(row, children):
                 self._note_ended(row, children)
             case GaveUp():
@@ -147,16 +155,20 @@ class Coordinator(Actor):
                 self._stop_all(message)
             case LetGo():
                 self._say_stopped()
+            case Decide():
+                self._is_deciding, self._decided_at = False, self.clock.monotonic()
+                self._decide()
             case _:
                 self.unhandled(message)
-        if isinstance(message, _DECISIVE):
-            self._decide()
+        if isinstance(message, _DECISIVE) and not self._is_deciding:
+            self._is_deciding = True
+            self.send_after(self._decided_at + DECIDE_EVERY_S - self.clock.monotonic(), Decide())
 
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
         now = self.clock.monotonic()
         if self._worker.store.has_workers and self._reads.is_due("members"):
-            self._ask("members", self._reads.members)
+            self._look()
         self._scan(has_news=False)
         if self._audit.is_due(now, is_mine=self._view.is_auditor() or self._view.waits_for_no_row()):
             self._list()
@@ -164,6 +176,12 @@ class Coordinator(Actor):
         for key, wait_s in self._watching.rereads(now):
             if key not in self._held:
                 self.send_after(wait_s, RereadDue(key))
+
+    def _look(self) -> None:
+        """Read the worker table; what is being said to the others is said first."""
+        self._must_look = self._reads.is_asking("announce")
+        if not self._must_look:
+            self._ask("members", self._reads.members)
 
     def _ask(self, what: str, work: Callable[[], Awaitable[Any]]) -> None:
         """Run one request of its kind at a time; its result comes back as a message."""
@@ -212,6 +230,8 @@ class Coordinator(Actor):
 
     def _note_announced(self) -> None:
         self._presence.note_written(self.clock.monotonic())
+        if self._must_look:
+            self._look()
         if self._presence.has_unsaid:
             self._announce()
 
@@ -268,12 +288,15 @@ class Coordinator(Actor):
         if self._reads.may_delete and deletable(rows, settled):
             self._ask("delete completed", partial(self._reads.delete_completed, settled))
 
-    def _note_created(self, rows: tuple[LeaseRow, ...]) -> None:
-        for row in rows:
+    def _note_created(self, created: Created) -> None:
+        for row in created.rows:
             if row.counter > 0:
                 self._worker.log.warning("kcl_py.lease.recreated", shard_id=row.key)
             self._note_row(row)
-        self._scan()
+        if created.left and self._stop is None:
+            self._ask("create", partial(self._reads.create, created.left, created.until_at))
+        else:
+            self._scan()
 
     def _decide(self) -> None:
         """Open what is to be taken or pulled now; once the worker stops, see whether it is done."""
@@ -289,7 +312,8 @@ class Coordinator(Actor):
         for key, offer in list(view.offers.items()):
             if offer.how in (How.OWN, How.AWAIT) and key not in self._held and self._setbacks.allows(key, now):
                 self._open(view.rows[key], offer.how)
-        chosen = plan(self._fleet(now))
+        me, may_pull = self._presence.row(self._held.values()), self._presence.seconds(now) >= self._leases.failover_s
+        chosen = self._outlook.plan(me, self._held.keys(), self._setbacks, now, may_pull=may_pull)
         self._decisions.note(chosen, now)
         self._presence.held_off = chosen.held_off
         for key in chosen.takes:
@@ -299,28 +323,6 @@ class Coordinator(Actor):
         if not self._is_ready and not self._reads.is_asking("create"):
             self._is_ready, self.state = True, "running"
             self._worker.log.info("kcl_py.worker.ready", shards=len(view.rows), opened=len(self._held))
-
-    def _fleet(self, now: float) -> Fleet:
-        view, a_tick_ago = self._view, now - self._leases.tick_s
-        assert view.rows is not None
-        for key, parents in view.note_blocked(self._audit.missing(view.rows)):
-            self._worker.log.info("kcl_py.shard.blocked", shard_id=key, parents=list(parents))
-        me, others = self._presence.row(self._held.values()), view.others()
-        return Fleet(
-            me=me,
-            others=others,
-            rows=view.rows,
-            blocked=view.blocked,
-            offered={key for key, offer in view.offers.items() if offer.how in (How.FREE, How.EXPIRED)},
-            born=view.born,
-            mine=self._held.keys(),
-            resting={key for key in view.rows if not self._setbacks.allows(key, now)},
-            overdue_rows=view.overdue_rows(a_tick_ago),
-            overdue_workers=view.overdue_workers(a_tick_ago),
-            is_initialised=self._presence.is_initialized,
-            may_pull=self._presence.seconds(now) >= self._leases.failover_s,
-            strategy=agreed(me, others),
-        )
 
     def _open(self, row: LeaseRow, how: How, *, why: str = "", fault: str | None = None) -> None:
         self._held[row.key] = Holding(self.clock.monotonic())
@@ -343,6 +345,12 @@ class Coordinator(Actor):
         if row is not None and self._view.rows is not None:
             now = self.clock.monotonic()
             self._view.note_row(row, begun_at=now, ended_at=now)
+
+    def _note_initialized(self) -> None:
+        if not self._presence.is_initialized:
+            self._presence.is_initialized = True
+            if self._worker.store.has_workers:
+                self._look()  # others may have come by now, and what it may have is no longer one shard
 
     def _note_ended(self, row: LeaseRow, children: tuple[str, ...]) -> None:
         self._note_row(row)

@@ -42,6 +42,10 @@ class Setbacks:
         """Whether the shard may be opened at ``now``."""
         return now >= self._not_before.get(key, now)
 
+    def resting(self, now: float) -> set[str]:
+        """Name the shards that may not be opened at ``now``."""
+        return {key for key, not_before in self._not_before.items() if now < not_before}
+
     def pause(self, key: str, until_at: float) -> None:
         """Leave the shard alone until then; an instant that is set already is not brought nearer."""
         self._not_before[key] = max(until_at, self._not_before.get(key, until_at))

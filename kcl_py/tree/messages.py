@@ -19,6 +19,10 @@ from kcl_py.leases.view import How
 from kcl_py.records import Record, SequenceNumber
 from kcl_py.sources.source import Listing, Position, ShardInfo
 
+CAPACITY = 100_000
+"""How many messages may wait for an actor that has to do with all shards of its worker: several for each of 20,000.
+Source: the quota of shards in Kinesis's developer guide."""
+
 
 class Why(StrEnum):
     """Why a Pipeline drains."""

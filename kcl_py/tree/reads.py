@@ -18,6 +18,7 @@ from kcl_py.errors import (
     ThrottledError,
 )
 from kcl_py.leases import rules
+from kcl_py.leases.assignment import rendezvous
 from kcl_py.leases.completed import deletable
 from kcl_py.leases.gate import Priority
 from kcl_py.leases.pacing import Pace
@@ -30,7 +31,9 @@ from kcl_py.tree.worker import Worker
 REREAD_SLACK_S = 0.02
 """A row that should have expired is read again this much later, so that the read surely began late enough."""
 AT_ONCE = 16
-"""So many rows are read at the same time."""
+"""So many rows are read, or made, at the same time."""
+PORTION = 50
+"""So many rows are made before it is told which: enough to keep the gate busy, few enough to heed others."""
 REREADS = 10
 """How many rows are read again each tick at most while the table is read less often than usual."""
 
@@ -42,6 +45,11 @@ class Alarm(Enum):
     """Look at the fleet and decide."""
     BEAT = auto()
     """Write the own worker row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """All that had arrived has been taken in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,10 @@ class Created:
     """These rows were made by this worker."""
 
     rows: tuple[LeaseRow, ...]
+    left: tuple[LeaseRow, ...]
+    """Still to be made."""
+    until_at: float
+    """Until when that may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +227,25 @@ class Reads:
         return Forgotten()
 
     async def create(self, rows: tuple[LeaseRow, ...], until_at: float) -> Created:
-        """Make rows until then: later they may have been made, read to their end and deleted."""
-        made: list[LeaseRow] = []
+        """Make some of ``rows`` until then: later they may have been made, read to their end and deleted.
+
+        Workers that start together begin at different rows: each that another was first to make is a write in vain.
+        What is there by now is left out of the rest.
+        """
+        me, made = self._worker.owner, list[LeaseRow]()
+        ordered = sorted(rows, key=lambda row: rendezvous(me, row.key)) if len(rows) > PORTION else rows
 
         async def create(row: LeaseRow) -> None:
-            if self._now() < until_at and await self._store.create(row):
-                made.append(row)
+            async with self._worker.gate.slot(Priority.TAKE):
+                if self._now() < until_at and await self._store.create(row):
+                    made.append(row)
 
-        await together([partial(create, row) for row in rows], AT_ONCE)
-        return Created(tuple(made))
+        await together([partial(create, row) for row in ordered[:PORTION]], AT_ONCE)
+        left = tuple(ordered[PORTION:])
+        if left and len(made) < PORTION:
+            there = {row.key for row in (await self._store.scan()).rows}
+            left = tuple(row for row in left if row.key not in there)
+        return Created(tuple(made), left, until_at)
 
     async def delete_completed(self, settled: Container[str]) -> Deleted:
         """Delete the rows that are done with, as a consistent look at all of them shows, until one is not as it was."""

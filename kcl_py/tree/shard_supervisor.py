@@ -5,7 +5,7 @@ the Coordinator's decision alone. It is started before the Coordinator, which ad
 """
 
 from actors import Child, Ref, Restart, Strategy, Supervisor
-from kcl_py.tree.messages import Adopt, CloseShard, OpenShard, ShardRuns
+from kcl_py.tree.messages import CAPACITY, Adopt, CloseShard, OpenShard, ShardRuns
 from kcl_py.tree.shard import GRACE_S, Shard
 from kcl_py.tree.worker import Worker
 
@@ -14,6 +14,7 @@ class ShardSupervisor(Supervisor):
     """Runs one Shard for each shard that this worker holds or is taking."""
 
     strategy = Strategy.ONE_FOR_ONE
+    capacity = CAPACITY
 
     def __init__(self, worker: Worker) -> None:
         super().__init__()

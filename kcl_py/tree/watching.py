@@ -33,10 +33,10 @@ class Watching:
         for sentence in scanned.scan.malformed:
             self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
         rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
-        self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
+        changed = self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
         self._forget(list(self._changed), scanned.begun_at)
         for key in held:
-            if key in rows:
+            if key in changed or (key in rows and rows[key].in_handoff):
                 _hint(rows[key], held)
         self._capacities.note(rows.values(), workers=1 + len(self._view.others()))
         return rows

@@ -140,17 +140,24 @@ class Fleet:
         shards: of the stream.
         seed: decides order, latencies, tokens and jitter.
         end_shape: how the stream tells that a shard has ended.
+        store: the lease table; one of its own unless given.
         config: options of every worker, as in the YAML file.
     """
 
     def __init__(
-        self, *, shards: int = 4, seed: int = 0, end_shape: EndShape = EndShape.WITH_LAST, **config: Any
+        self,
+        *,
+        shards: int = 4,
+        seed: int = 0,
+        end_shape: EndShape = EndShape.WITH_LAST,
+        store: MemoryLeaseStore | None = None,
+        **config: Any,
     ) -> None:
         self.loop, self.seed, self._config = sim_loop(), seed, config
         self.clock = SimClock(self.loop)
         self.model = Kinesis(self.clock, end_shape=end_shape)
         self.model.add_stream(STREAM, shards)
-        self.store = MemoryLeaseStore()
+        self.store = store or MemoryLeaseStore()
         self.diary = Diary(self.clock)
         self.members: dict[str, Member] = {}
         self._numbers = count()
