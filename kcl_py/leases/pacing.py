@@ -67,9 +67,9 @@ class Pace:
         self._stretch = min(self._stretch * 2, MOST)
 
     def hurry(self) -> None:
-        """Have the next two reads come after the usual period, if there is capacity for them."""
-        if not self.is_short:
-            self._due_at, self._is_hurried = min(self._due_at, self._begun_at + self._usual_s), True
+        """Have the next two reads come as soon as there is capacity for them, however large the table is."""
+        soon_s = min(max(self._usual_s, self._carried_s) * self._stretch, self.period_s)
+        self._due_at, self._is_hurried = min(self._due_at, self._begun_at + soon_s), True
 
     def spread(self, period_s: float) -> None:
         """Note how often the table is to be read for its size."""

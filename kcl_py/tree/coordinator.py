@@ -11,13 +11,11 @@ from typing import Any
 
 from actors import Actor, Down, Ref
 from kcl_py.delivery.retry import brief, root_cause
-from kcl_py.leases.completed import deletable
 from kcl_py.leases.identity import check_same, mismatch, strangers
 from kcl_py.leases.row import TEXT_CHARACTERS, LeaseRow
 from kcl_py.leases.view import How, View
-from kcl_py.sources.source import PositionKind
-from kcl_py.tree.audit import Audit
 from kcl_py.tree.decisions import Decisions
+from kcl_py.tree.discovery import Discovery
 from kcl_py.tree.holding import Holding, Phase, Setbacks
 from kcl_py.tree.messages import (
     CAPACITY,
@@ -85,11 +83,11 @@ class Coordinator(Actor):
         self._reads = Reads(worker)
         self._view = View(worker.owner, failover_s=self._leases.failover_s, exclusive_id=self._leases.exclusive_id)
         self._watching = Watching(worker, self._reads, self._view)
-        self._audit = Audit(self._leases, worker.config.start)
+        self._discovery = Discovery(worker, self._reads, self._view, self._ask)
         self._held: dict[str, Holding] = {}
         self._setbacks = Setbacks()
         self._decisions = Decisions(worker.log, patience_s=self._leases.failover_s)
-        self._outlook = Outlook(self._view, self._audit, self._leases, worker.log)
+        self._outlook = Outlook(self._view, self._discovery.audit, self._leases, worker.log)
         self._is_ready = self._is_deciding = self._must_look = False
         self._decided_at = float("-inf")
         self._stop: StopWorker | None = None
@@ -115,11 +113,8 @@ class Coordinator(Actor):
                 self._note_members(message)
             case Scanned():
                 self._note_scan(message)
-            case Listed(listing, _, known) if listing.is_behind(known):
-                self._audit.soon()
             case Listed():
-                self._audit.note(message)
-                self._make_rows()
+                self._discovery.note_listed(message)
             case RereadDue(key):
                 self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
             case Reread():
@@ -170,9 +165,7 @@ class Coordinator(Actor):
         if self._worker.store.has_workers and self._reads.is_due("members"):
             self._look()
         self._scan(has_news=False)
-        if self._audit.is_due(now, is_mine=self._view.is_auditor() or self._view.waits_for_no_row()):
-            self._list()
-        self._make_rows()
+        self._discovery.look()
         for key, wait_s in self._watching.rereads(now):
             if key not in self._held:
                 self.send_after(wait_s, RereadDue(key))
@@ -191,15 +184,6 @@ class Coordinator(Actor):
     def _scan(self, *, has_news: bool = True) -> None:
         if self._reads.is_due("scan", has_news=has_news):
             self._ask("scan", self._reads.lease_rows)
-
-    def _list(self) -> None:
-        rows = self._view.rows
-        if rows is None:
-            return  # which shards to list depends on whether there are rows
-        self._audit.begin(self.clock.monotonic())
-        start = self._worker.config.start
-        is_first = start.kind is PositionKind.AT_TIMESTAMP and not rows
-        self._ask("list", partial(self._reads.shards, start if is_first else None, frozenset(rows)))
 
     async def _keep_pulse(self) -> None:
         period_s = self._leases.margin_s / 4
@@ -249,53 +233,12 @@ class Coordinator(Actor):
     def _note_scan(self, scanned: Scanned) -> None:
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
-        rows = self._watching.note_scan(scanned, self._held)
-        self._audit.note_rows(rows)
-        if not self._audit.is_ready:
-            self._list()
-        elif self._audit.is_doubtful(rows, scanned.ended_at):
-            if scanned.is_consistent:
-                self._audit.soon()
-            else:
-                self._ask("look again", partial(self._reads.lease_rows, consistent=True))
-        self._make_rows()
-
-    def _make_rows(self) -> None:
-        """Make the rows that discovery says are to be read; the listing is kept until they are made.
-
-        Those that must not be made yet are looked for again soon: until then nothing else may call for a listing.
-        """
-        listed, rows = self._audit.listed, self._view.rows
-        if listed is None or rows is None or self._reads.is_asking("create"):
-            return
-        now, now_s, stream = self.clock.monotonic(), int(self.clock.time()), self._worker.stream.identity
-        wanted = self._audit.wanted(listed, rows)
-        found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
-        if len(found) < len(wanted):
-            self._audit.soon()
-            self._reads.paces["scan"].hurry()
-        missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
-        if missing:
-            self._ask("create", partial(self._reads.create, missing, now + self._leases.failover_s))
-            return
-        self._audit.end(is_complete=not wanted)
-        self._view.keep({shard.shard_id for shard in listed.listing.shards})
-        if not wanted and self._stop is None and self._view.is_auditor():
-            self._delete_completed(rows, self._view.ended_before(self._audit.settled_before(listed, now)))
-
-    def _delete_completed(self, rows: dict[str, LeaseRow], settled: frozenset[str]) -> None:
-        """Delete rows that are done with, if there seem to be any, for all workers."""
-        if self._reads.may_delete and deletable(rows, settled):
-            self._ask("delete completed", partial(self._reads.delete_completed, settled))
+        self._discovery.note_scan(scanned, self._watching.note_scan(scanned, self._held))
 
     def _note_created(self, created: Created) -> None:
         for row in created.rows:
-            if row.counter > 0:
-                self._worker.log.warning("kcl_py.lease.recreated", shard_id=row.key)
             self._note_row(row)
-        if created.left and self._stop is None:
-            self._ask("create", partial(self._reads.create, created.left, created.until_at))
-        else:
+        if not self._discovery.note_created(created):
             self._scan()
 
     def _decide(self) -> None:
@@ -306,7 +249,11 @@ class Coordinator(Actor):
                 self.state = "leaving"  # no write of the own row may come after its deletion
                 self._ask("let go", self._reads.let_go)
             return
-        if view.rows is None or not self._audit.is_ready or (view.members is None and self._worker.store.has_workers):
+        if (
+            view.rows is None
+            or not self._discovery.audit.is_ready
+            or (view.members is None and self._worker.store.has_workers)
+        ):
             return
         now = self.clock.monotonic()
         for key, offer in list(view.offers.items()):
@@ -359,7 +306,7 @@ class Coordinator(Actor):
         for child in children:
             self._ask(f"reread {child}", partial(self._reads.rows, (child,)))
         if not children:
-            self._audit.soon()
+            self._discovery.audit.soon()
         self._close(row.key)
 
     def _note_given_up(self, given_up: GaveUp) -> None:
@@ -400,7 +347,7 @@ class Coordinator(Actor):
 
     def _stop_all(self, stop: StopWorker) -> None:
         is_first, self._stop = self._stop is None, stop
-        self._presence.is_draining = True
+        self._presence.is_draining = self._discovery.is_over = True
         self.state = "draining"
         if is_first:
             self._worker.log.info("kcl_py.worker.draining", shards=len(self._held))
