@@ -128,7 +128,7 @@ def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
 
 
 def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
-    """Take the names of workers that are no more out of these rows, or of all; who works is asked about these rows."""
+    """Take the names of workers that are no more out of these rows, or of all; ask who works to let go of these."""
     config = load_config(file)
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
@@ -266,6 +266,8 @@ async def _change(
         if see is None:
             _check_that_nobody_works(_compared(seen, await _look(clients, config)), config)  # an answer can take hours
         asked = await carry_out(clients.leases, changes, patience_s=config.aws.start_timeout_s)
+        if not asked:
+            return 0
         patience_s = config.leases.failover_s + config.leases.handoff_timeout_s
         with _progress(f"waiting for up to {patience_s:g} s until {len(asked)} shards are answered for"):
             return await wait_for_answers(clients.leases, asked, patience_s=patience_s)

@@ -48,6 +48,23 @@ def test_small_table_is_read_as_often_as_it_can_be() -> None:
     assert pace.period_s == LONGEST_S
 
 
+def test_large_table_is_read_soon_where_something_calls_for_it_also_after_it_was_throttled() -> None:
+    """Size is no reason to wait then; only what the table can carry is."""
+    pace = a_pace()
+    pace.spread(50.0)
+    for _ in range(2):
+        pace.refused()
+    pace.begin(0.0)
+    assert not pace.is_due(40.0)
+    pace.hurry()
+    assert pace.is_due(12.0)
+    assert not pace.is_due(11.0)
+    pace.carry(20.0)
+    pace.begin(100.0)
+    pace.hurry()
+    assert not pace.is_due(130.0)
+
+
 @pytest.mark.parametrize("workers", [1, 3, 40])
 def test_scans_of_all_workers_together_take_a_quarter_of_the_reads(workers: int) -> None:
     """Of a lease table of 4,096 rows, 700 bytes each, at half a unit for 4 KB: 350 units a look."""
