@@ -68,6 +68,9 @@ class Fleet:
     """Whether this worker's row has beaten for F, so that it may pull for balance."""
     strategy: Strategy = "count"
     """What is balanced: the number of rows, or the bytes a second that they say. See ``agreed``."""
+    has_fresh_rates: bool = True
+    """Whether all rates were read just now. By older ones no row is pulled for balance: workers that have read them at
+    different times would take shards from each other."""
 
 
 def agreed(me: WorkerRow, others: Iterable[WorkerRow]) -> Strategy:
@@ -233,7 +236,8 @@ class _Dealer:
 
     def balance(self) -> list[str]:
         """Return the rows that I pull from those who have more, once all rows are dealt."""
-        if max(self._loads.values()) - self._loads[self._me] < self._gap:
+        is_known = self._fleet.strategy == "count" or self._fleet.has_fresh_rates
+        if not is_known or max(self._loads.values()) - self._loads[self._me] < self._gap:
             return []
         stock: dict[str, list[tuple[int, str]]] = {name: [] for name in self._live}
         for key in self._pullable(self._live):
@@ -252,9 +256,13 @@ class _Dealer:
         return self._not_resting(pulls)
 
     def _budget(self, name: str) -> int:
-        """How much a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one row."""
-        floor = self._floor if self._fleet.strategy == "throughput" else min(self._floor, self._limits[name])
-        return ceil(max(1, floor - self._loads[name]) / 2)
+        """How much a worker pulls at once: half of what it lacks to a fair share, rounded up, at least one row.
+
+        By throughput it is all that it lacks, since that is asked for only when the table has been read.
+        """
+        if self._fleet.strategy == "throughput":
+            return max(1, self._floor - self._loads[name])
+        return ceil(max(1, min(self._floor, self._limits[name]) - self._loads[name]) / 2)
 
     def _next_move(
         self, stock: Mapping[str, list[tuple[int, str]]], budgets: Mapping[str, int]

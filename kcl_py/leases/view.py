@@ -89,6 +89,8 @@ class View:
         """Children of shards that this worker has just read to their end."""
         self.blocked: dict[str, tuple[str, ...]] = {}
         """Shards that wait, and for which parents."""
+        self.scans = 0
+        """How often the lease table was read."""
         self.changes = 0
         """Raised with all that bears on who gets which shard, but for throughput."""
 
@@ -126,7 +128,7 @@ class View:
         """
         if not self._is_looking(begun_at):
             self._scanned_at, self._missing = ended_at, Sightings(self._failover_s)
-        self._looked_at = ended_at
+        self._looked_at, self.scans = ended_at, self.scans + 1
         self._ever_seen.update(dict.fromkeys(rows))
         for key in self._ever_seen:
             counter = rows[key].counter if key in rows else None

@@ -59,7 +59,9 @@ WAIT_TICKS = 3
 FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
 DECIDE_EVERY_S = 0.05
-"""Between two decisions: while shards are taken by the hundred there is something new with every message."""
+"""Between two decisions about many rows: while shards are taken by the hundred, every message brings something new."""
+MANY_ROWS = 100
+"""About fewer a decision costs less than to wait for it."""
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
 """After these the Coordinator thinks again, once for all that wait; others tell of what it has decided already."""
@@ -157,7 +159,8 @@ class Coordinator(Actor):
                 self.unhandled(message)
         if isinstance(message, _DECISIVE) and not self._is_deciding:
             self._is_deciding = True
-            self.send_after(self._decided_at + DECIDE_EVERY_S - self.clock.monotonic(), Decide())
+            is_large = len(self._view.rows or ()) > MANY_ROWS
+            self.send_after(self._decided_at + DECIDE_EVERY_S - self.clock.monotonic() if is_large else 0, Decide())
 
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
@@ -311,6 +314,8 @@ class Coordinator(Actor):
 
     def _note_given_up(self, given_up: GaveUp) -> None:
         self._note_row(given_up.row)
+        if given_up.row is None:
+            self._reads.paces["scan"].hurry()  # it may be gone
         if self._stop is not None:
             self._stop.stopped.unfinished += given_up.unfinished
         is_left = given_up.is_for_others and self._view.has_taker()

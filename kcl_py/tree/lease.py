@@ -68,7 +68,7 @@ class Lease(Actor):
             self._me, worker.stream.identity, self._checkpoints, Throughput(), worker.ids.token, opening.fault
         )
         self._alarms = Alarms(self.send_after)
-        self._is_confirm_wanted = self._has_started = False
+        self._is_confirm_wanted = self._has_started = self._is_deleted = False
         self.state = "taking"
 
     async def on_start(self) -> None:
@@ -217,7 +217,8 @@ class Lease(Actor):
 
     def _settle_held(self, settled: Settled) -> None:
         if settled.outcome == "lost" or settled.row is None:
-            self._lose("its row has been deleted" if settled.row is None else "another worker has taken it")
+            self._is_deleted = settled.row is None
+            self._lose("its row has been deleted" if self._is_deleted else "another worker has taken it")
         elif settled.outcome == "again":
             self._possession.adopt(settled)
             self._agenda.is_beat_due = True
@@ -316,7 +317,7 @@ class Lease(Actor):
 
     def _note_drained(self, drained: Drained) -> None:
         if self.state == "lost":
-            self._give_up(self._row, drained.unfinished + self._checkpoints.unstored)
+            self._give_up(self._last_known, drained.unfinished + self._checkpoints.unstored)
         else:
             self._agenda.drained = drained
 
@@ -368,7 +369,7 @@ class Lease(Actor):
         self._checkpoints.refuse()
         self.state = "lost"
         if self._agenda.fault is not None or self._agenda.drained is not None:
-            self._give_up(self._row, self._agenda.unfinished + self._checkpoints.unstored)
+            self._give_up(self._last_known, self._agenda.unfinished + self._checkpoints.unstored)
         else:
             self._pipeline.tell(Abandon())
 
@@ -389,6 +390,10 @@ class Lease(Actor):
     @property
     def _row(self) -> LeaseRow:
         return self._possession.row
+
+    @property
+    def _last_known(self) -> LeaseRow | None:
+        return None if self._is_deleted else self._row
 
     def _arm_deadline(self) -> None:
         self._alarms.set(Alarm.DEADLINE, self._possession.deadline_at - self.clock.monotonic())

@@ -176,7 +176,7 @@ class GaveUp:
 
     key: str
     row: LeaseRow | None
-    """As last known."""
+    """As last known; None if there may be no row any more."""
     unfinished: int = 0
     """Records that will come again."""
     is_for_others: bool = False

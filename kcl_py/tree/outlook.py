@@ -28,20 +28,29 @@ class Outlook:
     def __init__(self, view: View, audit: Audit, leases: Leases, log: Any) -> None:
         self._view, self._audit, self._leases, self._log = view, audit, leases, log
         self._rests_on: object = None
+        self._balanced = 0
+        """By which reading of the lease table it was last planned by throughput."""
         self._plan = Plan()
 
     def plan(self, me: WorkerRow, mine: Collection[str], setbacks: Setbacks, now: float, *, may_pull: bool) -> Plan:
         """Plan what to take and pull; see ``Fleet`` for what is given."""
         view, a_tick_ago = self._view, now - self._leases.tick_s
         by_time = (view.overdue_rows(a_tick_ago), view.overdue_workers(a_tick_ago), setbacks.resting(now), may_pull)
-        rates = [row.throughput_kbps for row in (view.rows or {}).values()] if self._is_by_rate(me) else []
-        rests_on = (view.changes, rates, frozenset(view.born), self._audit.said, tuple(mine), me.state, by_time)
-        if rests_on != self._rests_on:
-            self._rests_on, self._plan = rests_on, plan(self._fleet(me, mine, *by_time))
+        has_fresh_rates = view.scans > self._balanced and agreed(me, view.others()) == "throughput"
+        rests_on = (
+            view.changes,
+            has_fresh_rates,
+            frozenset(view.born),
+            self._audit.said,
+            tuple(mine),
+            me.state,
+            by_time,
+        )
+        if has_fresh_rates or rests_on != self._rests_on:
+            self._rests_on = rests_on
+            self._plan = plan(self._fleet(me, mine, *by_time, has_fresh_rates=has_fresh_rates))
+            self._balanced = view.scans
         return self._plan
-
-    def _is_by_rate(self, me: WorkerRow) -> bool:
-        return agreed(me, self._view.others()) == "throughput"
 
     def _fleet(
         self,
@@ -51,6 +60,8 @@ class Outlook:
         overdue_workers: set[str],
         resting: set[str],
         may_pull: bool,
+        *,
+        has_fresh_rates: bool,
     ) -> Fleet:
         view, others = self._view, self._view.others()
         assert view.rows is not None
@@ -70,4 +81,5 @@ class Outlook:
             is_initialised=me.state != "starting",
             may_pull=may_pull,
             strategy=agreed(me, others),
+            has_fresh_rates=has_fresh_rates,
         )
