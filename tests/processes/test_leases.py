@@ -135,12 +135,16 @@ def test_nothing_is_asked_of_a_holder_that_hears_nothing(fleet: Fleet) -> None:
     is_over = Event()
 
     def renew() -> None:
-        while not is_over.wait(0.5):
-            update = "SET leaseOwner = :o ADD leaseCounter :n"
-            values = {":o": {"S": "java-1"}, ":n": {"N": "1"}}
-            fleet.dynamodb.update_item(**at, UpdateExpression=update, ExpressionAttributeValues=values)
+        update = "SET leaseOwner = :o ADD leaseCounter :n"
+        values = {":o": {"S": "java-1"}, ":n": {"N": "1"}}
+        fleet.dynamodb.update_item(**at, UpdateExpression=update, ExpressionAttributeValues=values)
 
-    holder = Thread(target=renew)
+    def go_on() -> None:
+        while not is_over.wait(0.5):
+            renew()
+
+    renew()
+    holder = Thread(target=go_on)
     holder.start()
     failed = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", "trim_horizon", "--yes")
     is_over.set()
