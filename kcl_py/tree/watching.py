@@ -49,6 +49,8 @@ class Watching:
         for row in rows:
             self._view.note_row(row, begun_at=reread.begun_at, ended_at=reread.ended_at)
         self._forget(reread.rows, reread.begun_at)
+        if len(rows) < len(reread.rows):
+            self._reads.paces["scan"].hurry()  # somebody has deleted what this worker thought was there
         if self._is_wide:
             for row in rows:
                 _hint(row, held)
