@@ -1,6 +1,10 @@
 """Fleets whose table is too large to be read all the time: as quick as others, at a fraction of the reads."""
 
+import asyncio
+from collections import Counter
+
 import pytest
+from structlog.testing import LogCapture
 
 from kcl_py.leases import wide
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, running
@@ -88,4 +92,40 @@ async def test_child_that_its_parent_has_no_room_for_is_found_by_its_key() -> No
     await fleet.until(lambda: all(len(fleet.held_by(member)) == 1 for member in fleet.members.values()), within_s=10)
     fleet.put(60)
     await fleet.delivered()
+    fleet.check()
+
+
+@pytest.mark.parametrize("holder_lives", [True, False])
+@simulated
+async def test_row_that_somebody_deletes_is_made_again_long_before_the_next_whole_look(holder_lives: bool) -> None:
+    """Its holder finds it gone at the next heartbeat; if that one is dead, so do those who look after the silent."""
+    fleet = Fleet(shards=6)
+    await settled(fleet, workers=3, shards=6)
+    first = next(iter(fleet.members.values()))
+    key = min(fleet.held_by(first))
+    if not holder_lives:
+        first.crash()
+    del fleet.store.items[key]
+    begin = sim_loop().time()
+    await fleet.until(lambda: key in fleet.rows() and fleet.row(key).owner)
+    assert sim_loop().time() - begin < 3 * FAILOVER_S + 6 * HEARTBEAT_S
+    fleet.put(60)
+    await fleet.delivered()
+
+
+@simulated
+async def test_workers_that_read_rates_at_different_times_take_no_shard_from_each_other(log: LogCapture) -> None:
+    """What one of them read a minute ago is no reason to move anything."""
+    fleet = Fleet(shards=5, leases={"strategy": "throughput"})
+    fleet.start("A")
+    fleet.put(50, size_bytes=10_000)
+    await asyncio.sleep(20)
+    fleet.start("B")
+    for _ in range(20):
+        await asyncio.sleep(1)
+        fleet.put(1, key="busy", size_bytes=50_000)
+    await asyncio.sleep(120)
+    taken = Counter(entry["shard_id"] for entry in log.entries if entry["event"] == "kcl_py.lease.taken")
+    assert max(taken.values()) <= 3, "free, for its share, and once more when what was busy is quiet"
+    await fleet.stopped()
     fleet.check()
