@@ -149,8 +149,8 @@ def figures(ours: Cost, shards: int, workers: int) -> list[str]:
 def table(sizes: Sizes) -> Table:
     """Measure and compute."""
     shown = Table(title=f"a second of quiet fleets, failover_s {FAILOVER_S:g}; * computed")
-    for column in ("shards", "workers", "requests", "WRU", "RRU", "Java WRU", "RRU", "Elixir WRU", "RRU"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    for column in ("shards", "workers", "requests", "WRU", "RRU", "Java\nWRU", "\nRRU", "Elixir\nWRU", "\nRRU"):
+        shown.add_column(column, justify="right")
     for shards, workers in sizes:
         is_run = _is_run(shards, workers)
         ours = measured(shards, workers).quiet if is_run else steady(shards, workers)
