@@ -70,14 +70,15 @@ class Agenda:
         has_reason = row.in_handoff or self.stop is not None or self.asked(row) is not None
         return self.drained is not None and not has_reason
 
-    def note_taken(self, row: LeaseRow) -> None:
+    def note_taken(self, row: LeaseRow, *, by_read: bool) -> None:
         """See in the row that was taken what was asked of others.
 
-        A position goes on being asked for, and is written before anything runs. Who was asked to let go has done so.
+        A position goes on being asked for, and is written before anything runs. Who was asked to let go has done so;
+        but where only a later read has shown that the take succeeded, it may be this ownership that is asked.
         """
         request = row.native.request
         if request is not None and requests.asks_to_let_go(request):
-            self.void = request.id
+            self.void = None if by_read else request.id
         elif self.asked(row) is not None:
             self.is_draining, self.drained = True, Drained(None, None, 0)
 

@@ -191,7 +191,7 @@ class Lease(Actor):
         self._herald.took(self._row, self._possession.epoch, why=self._claim.how.value, previous=self._claim.previous)
         if self._agenda.fault is not None:
             return
-        self._agenda.note_taken(self._row)
+        self._agenda.note_taken(self._row, by_read=taken.by_read)
         if not self._agenda.is_draining:
             self._start()
         self._look()

@@ -240,6 +240,19 @@ async def test_who_takes_a_shard_of_which_another_was_to_let_go_keeps_it() -> No
         assert not [log for log in logs if log["event"] == "kcl_py.lease.request_refused"]
 
 
+@simulated
+async def test_who_is_asked_to_let_go_before_it_knows_that_it_has_the_shard_does_so() -> None:
+    """The reply to its take was lost, and the row that it reads then holds the request."""
+    async with a_lease(FREE) as played:
+        played.stage.wire.fail("take", Fault.LOST_REPLY)
+        await until(lambda: played.row.holder == ME)
+        await played.stage.store.write(by_hand.request(played.row, LET_GO))
+        await played.held()
+        await played.drains(8)
+        await until(lambda: played.row.holder is None)
+        assert played.row.native.request is None
+
+
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
