@@ -178,7 +178,7 @@ def _is_run(shards: int, workers: int) -> bool:
 
 def main(sizes: Sizes = SIZES) -> None:
     """Print both tables."""
-    console = Console()
+    console = Console(width=110)
     console.print(table(sizes))
     console.print(starts(sizes))
 

@@ -60,10 +60,10 @@ FAULT_PAUSE_S = 300.0
 """How long a shard that could not be run here is left to others."""
 DECIDE_EVERY_S = 0.05
 """Between two decisions about many rows: while shards are taken by the hundred, every message brings something new."""
-MANY_ROWS = 100
+MANY_SHARDS = 100
 """About fewer a decision costs less than to wait for it."""
 
-_DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Initialized, Announced, Down, StopWorker)
+_DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Decide, Down, StopWorker)
 """After these the Coordinator thinks again, once for all that wait; others tell of what it has decided already."""
 
 
@@ -153,14 +153,11 @@ class Coordinator(Actor):
             case LetGo():
                 self._say_stopped()
             case Decide():
-                self._is_deciding, self._decided_at = False, self.clock.monotonic()
-                self._decide()
+                self._is_deciding = False
             case _:
                 self.unhandled(message)
-        if isinstance(message, _DECISIVE) and not self._is_deciding:
-            self._is_deciding = True
-            is_large = len(self._view.rows or ()) > MANY_ROWS
-            self.send_after(self._decided_at + DECIDE_EVERY_S - self.clock.monotonic() if is_large else 0, Decide())
+        if isinstance(message, _DECISIVE):
+            self._decide_in_time()
 
     def _tick(self) -> None:
         self.send_after(self._leases.tick_s, Alarm.TICK)
@@ -221,6 +218,8 @@ class Coordinator(Actor):
             self._look()
         if self._presence.has_unsaid:
             self._announce()
+        if self._stop is not None:
+            self._decide_in_time()
 
     def _note_members(self, members: Members) -> None:
         turnover = self._view.note_members(members.rows, begun_at=members.begun_at, ended_at=members.ended_at)
@@ -243,6 +242,18 @@ class Coordinator(Actor):
             self._note_row(row)
         if not self._discovery.note_created(created):
             self._scan()
+
+    def _decide_in_time(self) -> None:
+        """Decide now; soon, if plans take time and it has decided a moment ago."""
+        now = self.clock.monotonic()
+        wait_s = self._decided_at + DECIDE_EVERY_S - now
+        shards = len(self._view.rows or ()) + len(self._discovery.audit.said[0] or ())
+        if wait_s <= 0 or self._stop is not None or shards <= MANY_SHARDS:
+            self._decided_at = now
+            self._decide()
+        elif not self._is_deciding:
+            self._is_deciding = True
+            self.send_after(wait_s, Decide())
 
     def _decide(self) -> None:
         """Open what is to be taken or pulled now; once the worker stops, see whether it is done."""
@@ -297,10 +308,13 @@ class Coordinator(Actor):
             self._view.note_row(row, begun_at=now, ended_at=now)
 
     def _note_initialized(self) -> None:
+        """From the first one on this worker may have more than one shard; others may have come meanwhile."""
         if not self._presence.is_initialized:
-            self._presence.is_initialized = True
+            self._presence.is_initialized, self._decided_at = True, float("-inf")
             if self._worker.store.has_workers:
-                self._look()  # others may have come by now, and what it may have is no longer one shard
+                self._look()
+            else:
+                self._decide_in_time()
 
     def _note_ended(self, row: LeaseRow, children: tuple[str, ...]) -> None:
         self._note_row(row)

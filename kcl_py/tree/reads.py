@@ -33,7 +33,7 @@ REREAD_SLACK_S = 0.02
 AT_ONCE = 16
 """So many rows are read, or made, at the same time."""
 PORTION = 50
-"""So many rows are made before it is told which: enough to keep the gate busy, few enough to heed others."""
+"""So many rows are made before it is told which: several round trips, and few enough to heed others."""
 REREADS = 10
 """How many rows are read again each tick at most while the table is read less often than usual."""
 
@@ -236,9 +236,8 @@ class Reads:
         ordered = sorted(rows, key=lambda row: rendezvous(me, row.key)) if len(rows) > PORTION else rows
 
         async def create(row: LeaseRow) -> None:
-            async with self._worker.gate.slot(Priority.TAKE):
-                if self._now() < until_at and await self._store.create(row):
-                    made.append(row)
+            if self._now() < until_at and await self._store.create(row):
+                made.append(row)
 
         await together([partial(create, row) for row in ordered[:PORTION]], AT_ONCE)
         left = tuple(ordered[PORTION:])

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from actors import SystemClock
+from bench import cost
 from kcl_py.cli.watch import screen
 from kcl_py.config import Config
 from kcl_py.document import MOST_BYTES, MOST_LEVELS, MOST_VALUES
@@ -67,6 +68,13 @@ def test_writes_of_the_leases_page_are_those_of_the_code() -> None:
         if isinstance(node, ast.Constant)
     }
     assert documented <= names
+
+
+def test_costs_of_the_leases_page_are_those_of_the_formulas() -> None:
+    """Which whole fleets hold to: ``tests/kcl_py/tree/test_scale.py``."""
+    shown = {(row[0], row[1]): row[2:] for row in rows(DOCS / "leases.md", "Shards")}
+    told = {(f"{s:,}", f"{w:,}"): cost.figures(cost.steady(s, w), s, w) for s, w in cost.SIZES}
+    assert shown == told
 
 
 def test_operations_of_the_local_page_are_those_of_the_model() -> None:

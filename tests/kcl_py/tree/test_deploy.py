@@ -123,7 +123,7 @@ async def test_killed_worker_that_comes_back_under_its_exclusive_id_goes_on_with
     fleet.put(60)
     again = fleet.start("B again", leases={"worker_id": "B"})
     await fleet.delivered()
-    assert fleet.loop.time() < killed_at + 1.0
+    assert fleet.loop.time() < killed_at + 1.5, "an idle shard looks again after a second"
     await asyncio.sleep(3 * FAILOVER_S)
     assert [fleet.held_by(member) for member in (*others, again)] == owned
     await fleet.stopped()

@@ -98,8 +98,8 @@ def test_quiet_fleet_costs_what_the_formulas_say(shards: int, workers: int) -> N
     found, told = cost.measured(shards, workers), cost.steady(shards, workers)
     assert found.quiet.requests.keys() == told.requests.keys()
     for name, count in found.quiet.requests.items():
-        assert count == pytest.approx(told.requests[name], rel=0.01), name
-    assert found.quiet.writes == pytest.approx(told.writes, rel=0.01)
+        assert count == pytest.approx(told.requests[name], rel=0.02), name
+    assert found.quiet.writes == pytest.approx(told.writes, rel=0.02)
     assert found.quiet.reads == pytest.approx(told.reads, rel=0.15), "units are rounded up"
     assert found.row_bytes == pytest.approx(cost.ROW_BYTES, rel=0.02)
     assert found.worker_bytes < cost.WORKER_BYTES
