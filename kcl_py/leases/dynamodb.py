@@ -21,7 +21,7 @@ from kcl_py.leases.client import DynamoClient, Reply
 from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
 from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.segments import scan, segments
-from kcl_py.leases.store import Scan, Write
+from kcl_py.leases.store import MALFORMED, Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
 from kcl_py.leases.wire_rows import WireItem, row_from_wire, scan_from_wire
 
@@ -165,7 +165,7 @@ class DynamoLeaseStore:
         try:
             return row_from_wire(item)
         except MalformedRowError as error:
-            raise RejectedError(operation, f"{self._table.name}/{key}", "MalformedRow", str(error)) from error
+            raise RejectedError(operation, f"{self._table.name}/{key}", MALFORMED, str(error)) from error
 
 
 def _workers(items: Iterable[WireItem]) -> list[WorkerRow]:

@@ -20,7 +20,7 @@ from kcl_py.leases.items import (
     worker_from_item,
 )
 from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
-from kcl_py.leases.store import AnyOf, Path, Scan, Test, Write
+from kcl_py.leases.store import MALFORMED, AnyOf, Path, Scan, Test, Write
 
 
 class MemoryLeaseStore:
@@ -102,7 +102,7 @@ def _row(operation: str, key: str, item: Item) -> LeaseRow:
     try:
         return row_from_item(item)
     except MalformedRowError as error:
-        raise RejectedError(operation, key, "MalformedRow", str(error)) from error
+        raise RejectedError(operation, key, MALFORMED, str(error)) from error
 
 
 def _holds(test: Test, item: Item) -> bool:

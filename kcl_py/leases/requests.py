@@ -16,6 +16,8 @@ SEEK = "seek"
 RELEASE = "release"
 """Drain, store what is finished, and let go. Meant for the ownership that is asked: with its end it is answered."""
 KINDS = (SEEK, RELEASE)
+LAST_MS = 253_402_300_799_999
+"""The last instant of the calendar, in the year 9999: beyond it neither Kinesis nor DynamoDB takes a number for one."""
 _EXPECTED = "a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"
 
 
@@ -38,7 +40,7 @@ class Place:
         checkpoint, at, instant = text.partition("@")
         if not at and (checkpoint == TRIM_HORIZON or is_number(checkpoint)):
             return cls(checkpoint)
-        if checkpoint in (LATEST, AT_TIMESTAMP) and is_number(instant):
+        if checkpoint in (LATEST, AT_TIMESTAMP) and is_number(instant) and int(instant) <= LAST_MS:
             return cls(checkpoint, int(instant))
         raise ValueError(f"expected {_EXPECTED}, found {text!r}")
 

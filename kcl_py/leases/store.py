@@ -13,6 +13,8 @@ from kcl_py.leases.row import LeaseRow, WorkerRow
 
 Path = tuple[str, ...]
 """An attribute, or a field of the native map: ``("leaseOwner",)``, ``("native", "token")``."""
+MALFORMED = "MalformedRow"
+"""The code of the ``RejectedError`` for a single row that is no lease; a scan names such rows beside the others."""
 
 
 @dataclass(frozen=True, slots=True)

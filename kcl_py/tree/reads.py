@@ -23,6 +23,7 @@ from kcl_py.leases.completed import deletable
 from kcl_py.leases.gate import Priority
 from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.store import MALFORMED
 from kcl_py.leases.together import together
 from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
@@ -203,10 +204,15 @@ class Reads:
         return Scanned(begun_at, self._now(), scan, consistent)
 
     async def rows(self, keys: Sequence[str]) -> Reread:
+        """Read these rows; one that is no lease counts as missing, and keeps nobody from the others."""
         begun_at, rows = self._now(), dict.fromkeys(keys)
 
         async def read(key: str) -> None:
-            rows[key] = await self._store.read(key)
+            try:
+                rows[key] = await self._store.read(key)
+            except RejectedError as error:
+                if error.code != MALFORMED:
+                    raise
 
         await together((partial(read, key) for key in keys), min(len(keys), AT_ONCE))
         return Reread(begun_at, self._now(), rows)

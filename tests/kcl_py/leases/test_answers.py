@@ -67,7 +67,8 @@ def test_place_is_read_as_it_was_written(place: Place) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "-5", "LATEST", "AT_TIMESTAMP", "AT_TIMESTAMP@", "AT_TIMESTAMP@x", "7@5",
-    "TRIM_HORIZON@5", "LATEST@-1", SHARD_END, "\u00b2", "9" * 5000])  # fmt: skip
+    "TRIM_HORIZON@5", "LATEST@-1", SHARD_END, "\u00b2", "9" * 5000,
+    "AT_TIMESTAMP@253402300800000", "LATEST@" + "9" * 40])  # fmt: skip
 def test_place_that_is_none_is_refused(text: str) -> None:
     """It would be where no worker could begin."""
     with pytest.raises(ValueError, match=r"expected a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"):

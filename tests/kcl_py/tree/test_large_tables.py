@@ -114,6 +114,20 @@ async def test_row_that_somebody_deletes_is_made_again_long_before_the_next_whol
 
 
 @simulated
+async def test_row_that_is_no_lease_any_more_keeps_nobody_from_the_other_rows() -> None:
+    """One of a dead worker's rows cannot be read, and is due with all the others that it held."""
+    fleet = Fleet(shards=6)
+    await settled(fleet, workers=3, shards=6)
+    first = next(iter(fleet.members.values()))
+    broken, other = sorted(fleet.held_by(first))
+    first.crash()
+    fleet.store.items[broken] = {**fleet.store.items[broken], "checkpoint": "no position"}
+    begin = sim_loop().time()
+    await fleet.until(lambda: fleet.store.items[other]["leaseOwner"] != first.owner)
+    assert sim_loop().time() - begin < FAILOVER_S + HEARTBEAT_S + 5 * TICK_S
+
+
+@simulated
 async def test_workers_that_read_rates_at_different_times_take_no_shard_from_each_other(log: LogCapture) -> None:
     """What one of them read a minute ago is no reason to move anything."""
     fleet = Fleet(shards=5, leases={"strategy": "throughput"})
