@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
 
+import anyio
+
 from actors.testing import ManualClock
 from kcl_py.clients import Clients
 from kcl_py.config import Config
@@ -20,6 +22,18 @@ from kcl_py.testing.entry import Entry, as_entry
 from kcl_py.testing.service import Service
 from kcl_py.tree.stream import Stream
 from kcl_py.tree.worker import Ids
+
+
+class _Worker(Stream):
+    """A worker that stops by itself on a clock that only the test moves: others may have to be waited for then."""
+
+    async def __aexit__(self, *raised: Any) -> None:
+        assert isinstance(self._clock, ManualClock)
+        with anyio.CancelScope(shield=True):
+            async with self._clock.passing():
+                self.stop(self._config.grace_s)
+                await self._until_stopped()
+        await super().__aexit__(*raised)
 
 
 class FakeStream:
@@ -186,6 +200,8 @@ class FakeStream:
     def worker(self, processor: type[RecordProcessor], **options: Any) -> Stream:
         """Return a worker on this stream, to be opened with ``async with``; its time is that of ``clock``.
 
+        When the block is left, time passes by itself until the worker has stopped.
+
         Args:
             processor: its class.
             options: as for ``config``.
@@ -194,7 +210,7 @@ class FakeStream:
             ConfigError: an option is wrong.
         """
         config = self.config(**options)
-        return Stream(config, processor=processor, clients=self.clients(config), clock=self.clock, ids=self.ids())
+        return _Worker(config, processor=processor, clients=self.clients(config), clock=self.clock, ids=self.ids())
 
     def ids(self) -> Ids:
         """Return tokens and chance for one more worker, by the seed."""
