@@ -7,6 +7,7 @@ together; without such a reason one of them does, for all. Instants are monotoni
 from collections.abc import Mapping
 
 from kcl_py.config import Leases
+from kcl_py.delivery.retry import backoff_s
 from kcl_py.leases.lineage import NewLease, discover, has_hole, unjudged, unknown_children, unread
 from kcl_py.leases.row import LeaseRow
 from kcl_py.sources.source import Position
@@ -67,6 +68,11 @@ class Audit:
         """Have the shards listed again, a heartbeat after the last listing at the earliest."""
         self._due_at = min(self._due_at, self._began_at + self._leases.heartbeat_s)
 
+    def note_failure(self) -> None:
+        """Have a listing that failed made again: a heartbeat after it began, and twice as long each time."""
+        self._due_at = min(self._due_at, self._began_at + self._patience_s)
+        self._in_vain += 1
+
     def note(self, listed: Listed) -> None:
         """Take in a listing; one whose rows are not made yet says where reading begins, and stays."""
         self._listed = self._listed or listed
@@ -91,12 +97,17 @@ class Audit:
         """Find the shards without a row that hold back their children."""
         return (self._unread or frozenset()) | unjudged(rows, self._known)
 
+    @property
+    def _patience_s(self) -> float:
+        """How long to wait from one listing to the next, for which there is a reason."""
+        return backoff_s(self._in_vain + 1, self._leases.heartbeat_s, self._period_s)
+
     def is_doubtful(self, rows: Mapping[str, LeaseRow], now: float) -> bool:
         """Whether rows and shards do not fit together, as far as rows alone can tell, and another listing may help.
 
         It is asked for a heartbeat after the last one, and while that is in vain after twice as long each time.
         """
-        if now < self._began_at + min(self._period_s, self._leases.heartbeat_s * 2**self._in_vain):
+        if now < self._began_at + self._patience_s:
             return False
         return unknown_children(rows) or has_hole(rows.values()) or bool(unjudged(rows, self._known))
 
