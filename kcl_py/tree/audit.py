@@ -1,7 +1,8 @@
 """What one worker knows of the shards of the stream, and when it lists them again.
 
 Pure: fed with listings, never makes one. Each worker lists when it starts, and when rows and shards do not fit
-together; without such a reason one of them does, for all. Instants are monotonic seconds.
+together; without such a reason one of them does, for all, and the others far less often. Instants are monotonic
+seconds.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ LONGEST_S = 60.0
 """How often the shards are listed when nothing calls for it. Source: the Java client's shardSyncIntervalMillis."""
 _FAILOVERS = 6
 """The same in failover times, where that is less."""
+OTHERS_LIST = 60
+"""So many times that pass between two listings without a reason of who does not list for all: in case that one cannot,
+and to forget shards that are no more."""
 _SETTLING_FAILOVERS = 3
 """So long after its end a row may be deleted: one of them for each of the age of who decided to make it, the time in
 which he does, and the time that his request takes."""
@@ -56,8 +60,8 @@ class Audit:
         return self._listed
 
     def is_due(self, now: float, *, is_mine: bool) -> bool:
-        """Whether to list; ``is_mine`` is True for the worker that lists without a reason."""
-        return now >= self._due_at or (is_mine and now >= self._began_at + self._period_s)
+        """Whether to list; ``is_mine`` is True for the worker that lists for all."""
+        return now >= min(self._due_at, self._began_at + self._period_s * (1 if is_mine else OTHERS_LIST))
 
     def begin(self, now: float) -> None:
         """Note that a listing begins."""
