@@ -151,8 +151,8 @@ class DynamoLeaseStore:
         async def page(**request_: Any) -> Reply:
             with request("Scan", table.name, deadline_s=self._deadline_s, clock=self._clock):
                 reply = await self._client.scan(TableName=table.name, ConsistentRead=consistent, **request_)
-                found: Reply = {"Items": reply["Items"], "LastEvaluatedKey": reply.get("LastEvaluatedKey")}
-                return found  # a reply without items is not of an empty table: somebody else has answered
+                kept: Reply = {"Items": reply["Items"], "LastEvaluatedKey": reply.get("LastEvaluatedKey")}
+                return kept  # a reply without items is not of an empty table: somebody else has answered
 
         return await scan(page, read, segments)
 
