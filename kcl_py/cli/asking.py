@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from anyio import get_cancelled_exc_class
 
-from actors.clock import SystemClock
+from actors.clock import SystemClock, move_on_after
 from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.output import say
 from kcl_py.errors import MissingError, RequestError
@@ -26,15 +26,15 @@ Asked = dict[str, tuple[Request, LeaseRow]]
 async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: float) -> int:
     """Look until no request stands, or for so long; return 0 if all were carried out."""
     clock, failed = SystemClock(), 0
-    ends_at = clock.monotonic() + patience_s
-    while asked and clock.monotonic() < ends_at:
-        try:
-            await clock.sleep(LOOK_S)
-        except get_cancelled_exc_class():
-            print_error(f"cut off while {len(asked)} requests stand; {HOW_ON}")
-            raise
-        for key in list(asked):
-            failed += await _look(store, asked, key)
+    try:
+        with move_on_after(clock, patience_s):
+            while asked:
+                await clock.sleep(LOOK_S)
+                for key in list(asked):
+                    failed += await _look(store, asked, key)
+    except get_cancelled_exc_class():
+        print_error(f"cut off while {len(asked)} requests stand; {HOW_ON}")
+        raise
     if asked:
         print_error(
             f"no answer within {patience_s:g} s about {', '.join(map(printable, asked))}: the requests stand, and are "

@@ -155,6 +155,7 @@ class _Dealer:
         workers = {row.worker: row for row in fleet.others} | {self._me: fleet.me}
         self._leavers = {name for name, row in workers.items() if row.state == "draining"}
         self._live = {name: row for name, row in sorted(workers.items()) if name not in self._leavers}
+        self._names = tuple(self._live)
         self._owners = self._count_rows()
         self._weights = _weights(fleet, self._owners)
         self._counts, self._loads = dict.fromkeys(self._live, 0), dict.fromkeys(self._live, 0)
@@ -201,7 +202,7 @@ class _Dealer:
         """
         if row.in_handoff and row.owner in self._live:
             return self._give(row.owner, row.key)
-        ranked = _ranked(tuple(self._live), row.key)
+        ranked = _ranked(self._names, row.key)
         if row.key in self._fleet.born:
             ranked = (self._me, *ranked)
         return self._give(self._first_with_room(ranked), row.key)

@@ -120,7 +120,8 @@ class DynamoLeaseStore:
             reply = await self._client.update_item(
                 **self._at(write.key), **expressions.update(write), ReturnValues="ALL_NEW"
             )
-        return self._row(write.operation, write.key, reply["Attributes"])
+            item = reply["Attributes"]  # where it is missing, somebody else has answered
+        return self._row(write.operation, write.key, item)
 
     async def delete(self, write: Write) -> None:
         with self._request(write.operation, write.key):
@@ -149,7 +150,9 @@ class DynamoLeaseStore:
     async def _pages(self, table: Table, read: Callable[[Any], T], *, consistent: bool, segments: int = 1) -> list[T]:
         async def page(**request_: Any) -> Reply:
             with request("Scan", table.name, deadline_s=self._deadline_s, clock=self._clock):
-                return await self._client.scan(TableName=table.name, ConsistentRead=consistent, **request_)
+                reply = await self._client.scan(TableName=table.name, ConsistentRead=consistent, **request_)
+                kept: Reply = {"Items": reply["Items"], "LastEvaluatedKey": reply.get("LastEvaluatedKey")}
+                return kept  # a reply without items is not of an empty table: somebody else has answered
 
         return await scan(page, read, segments)
 

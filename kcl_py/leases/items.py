@@ -20,6 +20,7 @@ from kcl_py.leases.row import (
     WorkerRow,
 )
 from kcl_py.leases.store import Scan
+from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
@@ -121,7 +122,7 @@ def row_from_item(item: Item) -> LeaseRow:
         parents=fields.ids("parentShardId"),
         children=fields.ids("childShardIds"),
         hash_range=_hash_range(fields),
-        throughput_kbps=fields.number("throughputKBps"),
+        throughput_kbps=credible(fields.number("throughputKBps")),
         native=Native() if native is None else _native(native),
         has_native=native is not None,
     )

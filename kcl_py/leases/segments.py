@@ -51,7 +51,7 @@ async def _segment(page: Callable[..., Awaitable[Reply]], read: Callable[[Any], 
     start: dict[str, Any] = {}
     while True:
         reply = await page(**which, **start)
-        found.append(read(reply.get("Items", ())))
+        found.append(read(reply["Items"]))
         if not reply.get("LastEvaluatedKey"):
             return found
         start = {"ExclusiveStartKey": reply["LastEvaluatedKey"]}

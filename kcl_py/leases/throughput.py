@@ -8,6 +8,13 @@ HALF_LIFE_S = 30.0
 moves shards; ours has to last."""
 _DIGITS = 6
 """Source: the Java client writes as many."""
+MOST_KBPS = 1_000_000
+"""No shard is as fast: what says more, or less than nothing, was not measured by any client."""
+
+
+def credible(kbps: float | None) -> float | None:
+    """Return a rate as it was read from a row, or None if it tells nothing."""
+    return kbps if kbps is not None and 0 <= kbps <= MOST_KBPS else None
 
 
 class Throughput:

@@ -12,6 +12,7 @@ from kcl_py.leases.attributes import Attribute, decode_item, number
 from kcl_py.leases.items import row_from_item, scan_from_items
 from kcl_py.leases.row import SENTINELS, Halt, LeaseRow, Native, Request
 from kcl_py.leases.store import Scan
+from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
 
 WireItem = Mapping[str, Attribute]
@@ -135,7 +136,7 @@ def _row(lease: _Lease) -> LeaseRow:
         parents=() if lease.parent_shard_id is None else tuple(sorted(lease.parent_shard_id.value)),
         children=() if lease.child_shard_ids is None else tuple(sorted(lease.child_shard_ids.value)),
         hash_range=None if first is None or last is None else (first, last),
-        throughput_kbps=None if lease.throughput is None else number(lease.throughput.value),
+        throughput_kbps=None if lease.throughput is None else credible(number(lease.throughput.value)),
         native=Native() if native is None else _native(native.value),
         has_native=native is not None,
     )

@@ -1,12 +1,14 @@
 """What one worker knows of the shards of the stream, and when it lists them again.
 
 Pure: fed with listings, never makes one. Each worker lists when it starts, and when rows and shards do not fit
-together; without such a reason one of them does, for all. Instants are monotonic seconds.
+together; without such a reason one of them does, for all, and the others far less often. Instants are monotonic
+seconds.
 """
 
 from collections.abc import Mapping
 
 from kcl_py.config import Leases
+from kcl_py.delivery.retry import backoff_s
 from kcl_py.leases.lineage import NewLease, discover, has_hole, unjudged, unknown_children, unread
 from kcl_py.leases.row import LeaseRow
 from kcl_py.sources.source import Position
@@ -16,6 +18,9 @@ LONGEST_S = 60.0
 """How often the shards are listed when nothing calls for it. Source: the Java client's shardSyncIntervalMillis."""
 _FAILOVERS = 6
 """The same in failover times, where that is less."""
+OTHERS_LIST = 60
+"""So many times that pass between two listings without a reason of who does not list for all: in case that one cannot,
+and to forget shards that are no more."""
 _SETTLING_FAILOVERS = 3
 """So long after its end a row may be deleted: one of them for each of the age of who decided to make it, the time in
 which he does, and the time that his request takes."""
@@ -55,8 +60,8 @@ class Audit:
         return self._listed
 
     def is_due(self, now: float, *, is_mine: bool) -> bool:
-        """Whether to list; ``is_mine`` is True for the worker that lists without a reason."""
-        return now >= self._due_at or (is_mine and now >= self._began_at + self._period_s)
+        """Whether to list; ``is_mine`` is True for the worker that lists for all."""
+        return now >= min(self._due_at, self._began_at + self._period_s * (1 if is_mine else OTHERS_LIST))
 
     def begin(self, now: float) -> None:
         """Note that a listing begins."""
@@ -66,6 +71,11 @@ class Audit:
     def soon(self) -> None:
         """Have the shards listed again, a heartbeat after the last listing at the earliest."""
         self._due_at = min(self._due_at, self._began_at + self._leases.heartbeat_s)
+
+    def note_failure(self) -> None:
+        """Have a listing that failed made again: a heartbeat after it began, and twice as long each time."""
+        self._due_at = min(self._due_at, self._began_at + self._patience_s)
+        self._in_vain += 1
 
     def note(self, listed: Listed) -> None:
         """Take in a listing; one whose rows are not made yet says where reading begins, and stays."""
@@ -91,12 +101,17 @@ class Audit:
         """Find the shards without a row that hold back their children."""
         return (self._unread or frozenset()) | unjudged(rows, self._known)
 
+    @property
+    def _patience_s(self) -> float:
+        """How long to wait from one listing to the next, for which there is a reason."""
+        return backoff_s(self._in_vain + 1, self._leases.heartbeat_s, self._period_s)
+
     def is_doubtful(self, rows: Mapping[str, LeaseRow], now: float) -> bool:
         """Whether rows and shards do not fit together, as far as rows alone can tell, and another listing may help.
 
         It is asked for a heartbeat after the last one, and while that is in vain after twice as long each time.
         """
-        if now < self._began_at + min(self._period_s, self._leases.heartbeat_s * 2**self._in_vain):
+        if now < self._began_at + self._patience_s:
             return False
         return unknown_children(rows) or has_hole(rows.values()) or bool(unjudged(rows, self._known))
 

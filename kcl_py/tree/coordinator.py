@@ -132,6 +132,8 @@ class Coordinator(Actor):
                 pass
             case RequestFailed(what, error):
                 self._worker.log.warning("kcl_py.coordinator.request_failed", request=what, error=str(error))
+                if what == "list":
+                    self._discovery.audit.note_failure()
                 if what == "let go" and self._stop is not None and self.clock.monotonic() >= self._stop.until_at:
                     self._say_stopped(has_let_go=False)
             case ShardRuns(key, shard, lease):
@@ -235,7 +237,9 @@ class Coordinator(Actor):
     def _note_scan(self, scanned: Scanned) -> None:
         for stranger in strangers(scanned.scan.rows, self._worker.stream):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
-        self._discovery.note_scan(scanned, self._watching.note_scan(scanned, self._held))
+        rows = self._watching.note_scan(scanned, self._held)
+        self._setbacks.keep(rows)
+        self._discovery.note_scan(scanned, rows)
 
     def _note_created(self, created: Created) -> None:
         for row in created.rows:

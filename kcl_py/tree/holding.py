@@ -1,9 +1,11 @@
 """What the Coordinator knows of one Shard that runs on this worker, and of those that failed. Pure."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from actors import Ref
+from kcl_py.delivery.retry import backoff_s
 
 FAILURES = 5
 """How often a Shard is opened again before its shard is released with a fault, for others to try."""
@@ -54,8 +56,13 @@ class Setbacks:
         """Note that a Shard died after ``ran_s`` seconds; True if it has now failed too often."""
         count = 1 if ran_s >= HEALTHY_S else self._failures.get(key, 0) + 1
         self._failures[key] = count
-        self.pause(key, now + min(FIRST_PAUSE_S * 2 ** (count - 1), LONGEST_PAUSE_S))
+        self.pause(key, now + backoff_s(count, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         return count >= FAILURES
+
+    def keep(self, keys: Container[str]) -> None:
+        """Forget all other shards: they have no rows any more."""
+        self._failures = {key: count for key, count in self._failures.items() if key in keys}
+        self._not_before = {key: at for key, at in self._not_before.items() if key in keys}
 
     def forget(self, key: str) -> None:
         """The shard has ended or is another worker's."""

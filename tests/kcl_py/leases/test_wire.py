@@ -218,7 +218,7 @@ async def test_refusals_become_the_same_errors(stub: StubService, answer: Any) -
     assert len(stub.calls) == 2  # neither repeats anything
 
 
-@pytest.mark.parametrize("body", ["", "<html>", '{"Attributes": {"leaseKey"', "[]"])
+@pytest.mark.parametrize("body", ["", "<html>", '{"Attributes": {"leaseKey"', "[]", '{"message": "hello"}'])
 async def test_reply_that_cannot_be_read_is_an_unknown_outcome(stub: StubService, body: str) -> None:
     """The write may have happened; one read decides, as after a lost reply."""
     stub.scripts["UpdateItem"] = (200, body)
@@ -227,6 +227,15 @@ async def test_reply_that_cannot_be_read_is_an_unknown_outcome(stub: StubService
             await store.write(rules.heartbeat(a_row(), **MINE))
     assert type(caught.value) is RequestError
     assert caught.value.retryable
+
+
+async def test_reply_without_items_is_not_taken_for_an_empty_table(stub: StubService) -> None:
+    """Something between here and DynamoDB has answered; every row would count as deleted."""
+    stub.scripts["Scan"] = (200, {"message": "hello"})
+    async with two_stores(endpoint_url=stub.url) as stores:
+        for store in stores:
+            with pytest.raises(RequestError):
+                await store.scan()
 
 
 async def test_missing_credentials_are_named() -> None:

@@ -98,3 +98,13 @@ def test_every_row_of_the_protocol_is_read_in_c(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("kcl_py.leases.wire_rows.row_from_item", None)
     for row in (JAVA, *(case.row for case in (*CASES, *BY_HAND)), *(case.after for case in (*CASES, *BY_HAND))):
         assert row_from_wire(encode_item(stored(row))) == row
+
+
+@pytest.mark.parametrize("text", ["-5000", "1E+125", "NaN", "Infinity", "1E+400"])
+def test_rate_that_no_shard_has_tells_nothing(text: str) -> None:
+    """Plans could not count with it, and the holder would write no number back, which DynamoDB refuses."""
+    item = encode_item(item_from_row(a_row(throughput_kbps=7.5)))
+    assert row_from_wire(item).throughput_kbps == 7.5
+    odd = {**item, "throughputKBps": {"N": text}}
+    assert row_from_wire(odd).throughput_kbps is None
+    assert row_from_item(decode_item(odd)).throughput_kbps is None

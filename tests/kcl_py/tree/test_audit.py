@@ -7,7 +7,7 @@ from kcl_py.leases.lineage import HASH_KEYS
 from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, LeaseRow
 from kcl_py.sources.source import TRIM_HORIZON as FROM_HORIZON
 from kcl_py.sources.source import Listing, ShardInfo
-from kcl_py.tree.audit import Audit
+from kcl_py.tree.audit import OTHERS_LIST, Audit
 from kcl_py.tree.messages import Listed
 
 ALL = (0, HASH_KEYS - 1)
@@ -25,15 +25,16 @@ def some_rows(*rows: LeaseRow) -> dict[str, LeaseRow]:
     return {row.key: row for row in rows}
 
 
-def test_shards_are_listed_at_once_and_then_by_one_worker_for_all() -> None:
-    """Six failover times after the last listing, or a minute; the others need a reason."""
+def test_shards_are_listed_at_once_and_then_mostly_by_one_worker_for_all() -> None:
+    """Six failover times after the last listing, or a minute; the others need a reason, or an hour."""
     for failover_s, period_s in ((3.0, 18.0), (10.0, 60.0), (300.0, 60.0)):
         audit = an_audit(failover_s)
         assert audit.is_due(5.0, is_mine=False)
         audit.begin(5.0)
         assert not audit.is_due(4.9 + period_s, is_mine=True)
         assert audit.is_due(5.0 + period_s, is_mine=True)
-        assert not audit.is_due(5.0 + 10 * period_s, is_mine=False)
+        assert not audit.is_due(4.9 + OTHERS_LIST * period_s, is_mine=False)
+        assert audit.is_due(5.0 + OTHERS_LIST * period_s, is_mine=False)
 
 
 def test_reason_has_shards_listed_a_heartbeat_after_the_last_time() -> None:
@@ -91,3 +92,18 @@ def test_doubt_that_listings_do_not_end_has_them_made_less_and_less_often() -> N
             audit.soon()
     assert listed_at[:6] == [0, 2, 5, 10, 19, 36]
     assert [after - before for before, after in pairwise(listed_at[5:])] == [19] * 8
+
+
+def test_listings_that_are_in_vain_for_days_or_fail_for_days_harm_nobody() -> None:
+    """The pause between them has long been the longest."""
+    audit, rows = an_audit(), some_rows(LeaseRow("1", checkpoint="7", hash_range=(0, 9)))
+    for now in range(0, 60_000, 20):
+        audit.begin(now)
+        if now % 40:
+            audit.note_failure()
+        else:
+            audit.soon()
+            audit.wanted(a_listing(ShardInfo("1", (), (0, 9)), known="1"), rows)
+            audit.end(is_complete=True)
+        assert not audit.is_doubtful(rows, now + 0.5)
+    assert audit.is_doubtful(rows, 60_000)

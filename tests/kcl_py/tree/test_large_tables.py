@@ -8,6 +8,7 @@ from structlog.testing import LogCapture
 
 from kcl_py.leases import wide
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, running
+from tests.kcl_py.tree.wire import Fault
 from tests.simloop import sim_loop, simulated
 
 HEARTBEAT_S, TICK_S = FAILOVER_S / 3, FAILOVER_S / 10
@@ -125,6 +126,19 @@ async def test_row_that_is_no_lease_any_more_keeps_nobody_from_the_other_rows() 
     begin = sim_loop().time()
     await fleet.until(lambda: fleet.store.items[other]["leaseOwner"] != first.owner)
     assert sim_loop().time() - begin < FAILOVER_S + HEARTBEAT_S + 5 * TICK_S
+
+
+@simulated
+async def test_worker_whose_first_listing_failed_lists_again_a_heartbeat_later() -> None:
+    """Before that it does nothing, and the next look at the whole table is far."""
+    fleet = Fleet(shards=6)
+    await settled(fleet, workers=1, shards=6)
+    second = fleet.start("Z")
+    second.wire.fail("list", Fault.THROTTLED, times=2)
+    begin = sim_loop().time()
+    await fleet.until(lambda: len(fleet.held_by(second)) == 3)
+    assert sim_loop().time() - begin < 2 * FAILOVER_S + 4 * HEARTBEAT_S
+    fleet.check()
 
 
 @simulated

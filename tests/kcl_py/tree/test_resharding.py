@@ -10,6 +10,7 @@ from kcl_py.leases.assignment import rendezvous
 from kcl_py.leases.store import Scan
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
+from kcl_py.tree.audit import OTHERS_LIST
 from tests.kcl_py.tree.diary import Work
 from tests.kcl_py.tree.fleet import FAILOVER_S, STREAM, Fleet, Member, running
 from tests.kcl_py.tree.wire import Fault
@@ -348,6 +349,24 @@ async def test_one_worker_lists_the_shards_for_all(workers: int) -> None:
     listed = listings(fleet, since_at)
     assert set(listed) == {auditor(fleet).name}
     assert 3 <= len(listed) <= 4
+    await fleet.stopped()
+
+
+@simulated
+async def test_shard_that_only_a_listing_shows_is_found_while_the_one_who_lists_cannot() -> None:
+    """Rows without hash ranges, as older clients leave them, do not tell that the row of a shard was deleted."""
+    fleet = Fleet(shards=4)
+    await running(fleet, workers=3, shards=4)
+    await asyncio.sleep(2 * AUDIT_S)
+    auditor(fleet).wire.fail("list", Fault.REJECTED, times=10_000)
+    first, *others = fleet.shards()
+    for key in others:
+        fleet.store.items[key] = {name: value for name, value in fleet.store.items[key].items() if "Hash" not in name}
+    await asyncio.sleep(FAILOVER_S)
+    del fleet.store.items[first]
+    await fleet.until(lambda: first in fleet.rows(), within_s=(OTHERS_LIST + 2) * AUDIT_S)
+    fleet.put(40)
+    await fleet.delivered()
     await fleet.stopped()
 
 

@@ -42,3 +42,22 @@ def test_ended_shard_is_forgotten() -> None:
     setbacks.failed("shard", ran_s=0.0, now=0.0)
     setbacks.forget("shard")
     assert setbacks.allows("shard", 0.0)
+
+
+def test_shards_of_former_days_are_forgotten() -> None:
+    """A worker lets go of every shard that it ever had, and most of them end elsewhere."""
+    setbacks = Setbacks()
+    setbacks.failed("gone", ran_s=0.0, now=0.0)
+    setbacks.failed("bad", ran_s=0.0, now=0.0)
+    setbacks.keep({"bad", "good"})
+    assert setbacks.resting(0.1) == {"bad"}
+    assert setbacks.allows("gone", 0.1)
+    assert not any(setbacks.failed("gone", ran_s=0.0, now=1.0) for _ in range(FAILURES - 1))
+
+
+def test_shard_that_fails_for_weeks_is_left_alone_no_longer_than_at_first() -> None:
+    """Nobody else can take it, and its record does not get better."""
+    setbacks = Setbacks()
+    for number in range(3000):
+        setbacks.failed("bad", ran_s=1.0, now=100.0 * number)
+        assert setbacks.allows("bad", 100.0 * number + LONGEST_PAUSE_S)
