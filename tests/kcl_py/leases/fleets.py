@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import strategies as st
 
 from kcl_py.leases.assignment import Fleet, Plan, Strategy, plan
 from kcl_py.leases.row import LeaseRow, Native, WorkerRow
@@ -112,3 +115,39 @@ def rows_of(owners: Sequence[str | None]) -> dict[str, LeaseRow]:
 def ended(row: LeaseRow) -> LeaseRow:
     """Return the row at its end."""
     return replace(row, owner=None, checkpoint="SHARD_END")
+
+
+def a_fleet(rows: dict[str, LeaseRow], *others: WorkerRow, **changes: Any) -> Fleet:
+    """Return the view of ``me``, initialised and allowed to pull."""
+    free = frozenset(key for key, row in rows.items() if row.owner is None)
+    fields: dict[str, Any] = {
+        "me": a_worker("me"),
+        "offered": free,
+        "mine": frozenset(key for key, row in rows.items() if row.owner == "me"),
+        "is_initialised": True,
+        "may_pull": True,
+    }
+    return Fleet(rows=rows, others=others, **(fields | changes))
+
+
+STATES = st.sampled_from(["active", "active", "active", "draining"])
+LIMITS = st.none() | st.integers(1, 8)
+
+
+@st.composite
+def plays(draw: st.DrawFn, *, limits: st.SearchStrategy[Any] = LIMITS, states: st.SearchStrategy[Any] = STATES) -> Play:
+    """Any fleet of up to eight workers, and any table of up to forty rows, some of them free or ended."""
+    names = [f"w{number}/0" for number in range(draw(st.integers(1, 8)))]
+    workers = {
+        name: a_worker(name, limit=draw(limits), state=draw(states), beat=draw(st.integers(1, 500))) for name in names
+    }
+    rows = rows_of(draw(st.lists(st.none() | st.sampled_from(names), max_size=40)))
+    held: dict[str | None, int] = {}
+    for key, row in rows.items():  # nobody starts with more than its limit
+        limit = workers[row.owner].max_leases if row.owner else None
+        held[row.owner] = held.get(row.owner, 0) + 1
+        if limit is not None and held[row.owner] > limit:
+            rows[key] = held_row(key, None)
+        if draw(st.integers(0, 9)) == 0:
+            rows[key] = ended(row)
+    return Play(workers, rows)
