@@ -239,6 +239,7 @@ class Coordinator(Actor):
             raise mismatch(stranger, self._worker.stream, self._leases.table)
         rows = self._watching.note_scan(scanned, self._held)
         self._setbacks.keep(rows)
+        self._worker.keep_quotas(rows)
         self._discovery.note_scan(scanned, rows)
 
     def _note_created(self, created: Created) -> None:

@@ -4,6 +4,7 @@ Made once by ``Stream`` and passed whole. Holds no rules.
 """
 
 import random
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,3 +65,8 @@ class Worker:
     def quota(self, shard_id: str) -> Quota:
         """The read allowance of a shard; one and the same over all restarts of its reader."""
         return self._quotas.setdefault(shard_id, Quota())
+
+    def keep_quotas(self, shard_ids: Container[str]) -> None:
+        """Forget the allowances of all other shards: they have no rows any more."""
+        for shard_id in [shard_id for shard_id in self._quotas if shard_id not in shard_ids]:
+            del self._quotas[shard_id]

@@ -188,6 +188,26 @@ async def test_row_is_kept_while_a_child_has_no_progress_and_deleted_once_all_ha
     fleet.check()
 
 
+@simulated
+async def test_what_is_kept_of_a_shard_goes_with_its_row() -> None:
+    """A worker that runs for years beside a stream that is resharded daily meets any number of shards."""
+    fleet = Fleet(shards=1)
+    await running(fleet)
+    stream, parent = fleet.members["A"].stream, fleet.shards()[0]
+    assert stream is not None
+    fleet.split(parent)
+    await fleet.until(lambda: len(fleet.rows()) == 3)
+    child = fleet.shards()[1]
+    of_parent, of_child = map(stream._worker.quota, (parent, child))
+    fleet.put(40)
+    await fleet.delivered()
+    await fleet.until(lambda: parent not in fleet.rows(), within_s=2 * CLEAN_S)
+    await asyncio.sleep(FAILOVER_S)
+    assert stream._worker.quota(parent) is not of_parent
+    assert stream._worker.quota(child) is of_child
+    await fleet.stopped()
+
+
 @pytest.mark.parametrize("start", ["trim_horizon", "latest"])
 @simulated
 async def test_shard_whose_row_was_deleted_is_never_read_again(start: str) -> None:
