@@ -17,7 +17,7 @@ RELEASE = "release"
 """Drain, store what is finished, and let go. Meant for the ownership that is asked: with its end it is answered."""
 KINDS = (SEEK, RELEASE)
 LAST_MS = 253_402_300_799_999
-"""The last instant of the calendar, in the year 9999: beyond it neither Kinesis nor DynamoDB takes a number for one."""
+"""The last instant of the calendar, in the year 9999: no later one can be sent to Kinesis."""
 _EXPECTED = "a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"
 
 
