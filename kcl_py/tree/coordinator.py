@@ -155,7 +155,7 @@ class Coordinator(Actor):
             case LetGo():
                 self._say_stopped()
             case Decide():
-                self._is_deciding = False
+                self._is_deciding, self._decided_at = False, float("-inf")  # it is time, whatever sums of seconds say
             case _:
                 self.unhandled(message)
         if isinstance(message, _DECISIVE):
