@@ -64,7 +64,7 @@ MANY_SHARDS = 100
 """About fewer a decision costs less than to wait for it."""
 
 _DECISIVE = (Alarm, Members, Scanned, Listed, Created, Reread, Decide, Down, StopWorker)
-"""After these the Coordinator thinks again, once for all that wait; others tell of what it has decided already."""
+"""After these the Coordinator decides again, now or soon; others tell of what it has decided already."""
 
 
 class Coordinator(Actor):
@@ -118,7 +118,7 @@ class Coordinator(Actor):
             case Listed():
                 self._discovery.note_listed(message)
             case RereadDue(key):
-                self._ask(f"reread {key}", partial(self._reads.rows, (key,)))
+                self._ask(f"rows {key}", partial(self._reads.rows, (key,)))
             case Reread():
                 self._watching.note_reread(message, self._held)
             case Created():
@@ -326,7 +326,7 @@ class Coordinator(Actor):
         self._setbacks.forget(row.key)
         self._view.born.update(children)
         for child in children:
-            self._ask(f"reread {child}", partial(self._reads.rows, (child,)))
+            self._ask(f"rows {child}", partial(self._reads.rows, (child,)))
         if not children:
             self._discovery.audit.soon()
         self._close(row.key)
@@ -334,7 +334,7 @@ class Coordinator(Actor):
     def _note_given_up(self, given_up: GaveUp) -> None:
         self._note_row(given_up.row)
         if given_up.row is None:
-            self._reads.paces["scan"].hurry()  # it may be gone
+            self._reads.hurry()  # it may be gone
         if self._stop is not None:
             self._stop.stopped.unfinished += given_up.unfinished
         is_left = given_up.is_for_others and self._view.has_taker()

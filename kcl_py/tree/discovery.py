@@ -94,7 +94,7 @@ class Discovery:
         found = [new for new in wanted if self._view.may_make(new.shard.shard_id, now)]
         if len(found) < len(wanted):
             self.audit.soon()
-            self._reads.paces["scan"].hurry()
+            self._reads.hurry()
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
             self._ask("create", partial(self._reads.create, missing, now + self._failover_s))

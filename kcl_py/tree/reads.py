@@ -50,7 +50,7 @@ class Alarm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """All that had arrived has been taken in."""
+    """It is time to decide again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,6 @@ class Reads:
             "members": Pace(leases.tick_s, jitter),
             "rows": Pace(leases.tick_s, jitter),
         }
-        self.paces["reread"] = self.paces["rows"]
         """How often the two tables are read as a whole, and rows singly."""
         self.may_delete = True
         """Whether AWS lets this worker delete lease rows, as far as is known."""
@@ -130,6 +129,10 @@ class Reads:
         if is_due:
             pace.begin(now)
         return is_due
+
+    def hurry(self) -> None:
+        """Have the whole lease table read soon, however large it is."""
+        self.paces["scan"].hurry()
 
     @property
     def is_short(self) -> bool:

@@ -50,7 +50,7 @@ class Watching:
             self._view.note_row(row, begun_at=reread.begun_at, ended_at=reread.ended_at)
         self._forget(reread.rows, reread.begun_at)
         if len(rows) < len(reread.rows):
-            self._reads.paces["scan"].hurry()  # somebody has deleted what this worker thought was there
+            self._reads.hurry()  # somebody has deleted what this worker thought was there
         if self._is_wide:
             for row in rows:
                 _hint(row, held)
@@ -62,7 +62,7 @@ class Watching:
         if not self._is_wide:
             return []
         if turnover.changed is None:
-            self._reads.paces["scan"].hurry()
+            self._reads.hurry()
         else:
             self._note_changed(turnover.changed, now)
         keys = [*self._changed, *(key for key in self._view.silent_rows(now) if key not in self._changed)]
