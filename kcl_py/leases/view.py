@@ -239,9 +239,10 @@ class View:
         """Name the rows that are free or expired."""
         return {key for key, offer in self.offers.items() if offer.how in (How.FREE, How.EXPIRED)}
 
-    def overdue_rows(self, before: float) -> set[str]:
-        """Name the rows that have been on offer since an instant ``before`` that one."""
-        return {key for key, offer in self.offers.items() if offer.since_at <= before}
+    def overdue_rows(self, before: float, *, apart_s: float = 0.0) -> set[str]:
+        """Name the rows that have been on offer since an instant ``before`` that one, by two reads so far apart."""
+        overdue = {key: offer.since_at for key, offer in self.offers.items() if offer.since_at <= before}
+        return {key for key, since_at in overdue.items() if self._read_at[key] >= since_at + apart_s}
 
     def overdue_workers(self, before: float) -> set[str]:
         """Name the workers that have been draining since before then."""

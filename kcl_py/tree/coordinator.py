@@ -279,7 +279,8 @@ class Coordinator(Actor):
             if offer.how in (How.OWN, How.AWAIT) and key not in self._held and self._setbacks.allows(key, now):
                 self._open(view.rows[key], offer.how)
         me, may_pull = self._presence.row(self._held.values()), self._presence.seconds(now) >= self._leases.failover_s
-        chosen = self._outlook.plan(me, self._held.keys(), self._setbacks, now, may_pull=may_pull)
+        overdue = self._watching.overdue(now)
+        chosen = self._outlook.plan(me, self._held.keys(), overdue, self._setbacks, now, may_pull=may_pull)
         self._decisions.note(chosen, now)
         self._presence.held_off = chosen.held_off
         for key in chosen.takes:

@@ -32,10 +32,19 @@ class Outlook:
         """By which reading of the lease table it was last planned by throughput."""
         self._plan = Plan()
 
-    def plan(self, me: WorkerRow, mine: Collection[str], setbacks: Setbacks, now: float, *, may_pull: bool) -> Plan:
+    def plan(
+        self,
+        me: WorkerRow,
+        mine: Collection[str],
+        overdue_rows: set[str],
+        setbacks: Setbacks,
+        now: float,
+        *,
+        may_pull: bool,
+    ) -> Plan:
         """Plan what to take and pull; see ``Fleet`` for what is given."""
-        view, a_tick_ago = self._view, now - self._leases.tick_s
-        by_time = (view.overdue_rows(a_tick_ago), view.overdue_workers(a_tick_ago), setbacks.resting(now), may_pull)
+        view, overdue_workers = self._view, self._view.overdue_workers(now - self._leases.tick_s)
+        by_time = (overdue_rows, overdue_workers, setbacks.resting(now), may_pull)
         has_fresh_rates = view.scans > self._balanced and agreed(me, view.others()) == "throughput"
         rests_on = (
             view.changes,

@@ -72,7 +72,20 @@ class Watching:
 
     def rereads(self, now: float) -> list[tuple[str, float]]:
         """Say which rows are to be read again, and how long from now."""
-        return [] if self._is_wide else self._reads.rereads(self._view.to_reread(now), now)
+        if not self._is_wide:
+            return self._reads.rereads(self._view.to_reread(now), now)
+        if len(self.overdue(now)) < len(self._view.overdue_rows(now - self._worker.config.leases.tick_s)):
+            self._reads.paces["scan"].hurry()
+        return []
+
+    def overdue(self, now: float) -> set[str]:
+        """Name the rows that those to whom they fall have left on offer for a tick.
+
+        Between two looks at a large table they are to be read again first: as a large fleet starts, most of what this
+        worker has seen to be free is taken by then, and each try would be a write in vain.
+        """
+        tick_s = self._worker.config.leases.tick_s
+        return self._view.overdue_rows(now - tick_s, apart_s=tick_s if self._is_wide else 0.0)
 
     def _note_changed(self, keys: Iterable[str], now: float) -> None:
         self._changed.update(dict.fromkeys(sorted(keys), now))

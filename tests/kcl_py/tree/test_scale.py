@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bench import cost
+from kcl_py.leases import wide
 from kcl_py.leases.assignment import Fleet as Seen
 from kcl_py.leases.assignment import Plan, plan
 from kcl_py.tree import outlook
@@ -44,6 +45,21 @@ async def test_rows_of_a_new_stream_are_made_about_once_whoever_starts_with_othe
     members = [fleet.start(name) for name in "ABCDEFGH"]
     await fleet.until(lambda: len(fleet.rows()) == 400 and all(row.holder for row in fleet.rows().values()), each_s=0.5)
     assert sum(len(member.wire.of("create")) for member in members) < 3 * 400
+    await fleet.stopped()
+
+
+@simulated
+async def test_workers_of_a_large_fleet_do_not_reach_for_what_others_have_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They have seen each row when it was free, and see only after a while again that hardly any still is."""
+    monkeypatch.setattr(wide, "LARGE", 100)
+    monkeypatch.setattr(wide, "ROWS_A_SECOND", 10.0)
+    fleet = Fleet(shards=400, **SLOW)
+    members = [fleet.start(name) for name in "ABCDEFGH"]
+    await asyncio.sleep(25)
+    assert sum(len(fleet.held_by(member)) for member in members) == 400
+    assert sum(len(member.wire.of("take")) for member in members) < 3 * 400
     await fleet.stopped()
 
 
