@@ -154,6 +154,24 @@ def test_an_ownership_that_ended_while_its_worker_was_cut_off_stores_nothing(for
     assert set(judged([*READ, *cut])) == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
 
 
+def test_a_storm_of_faults_before_a_cut_prolongs_it() -> None:
+    """Neither alone is long enough for an ownership to end, and neither is the storm at another service."""
+    cut = [line(5.5, "cut", w="a", service="dynamodb", for_s=0.9), row(95.0, "TRIM_HORIZON", owner=None)]
+    for service, found in (("dynamodb", set()), ("kinesis", {"who_lets_go_stores_what_is_finished"})):
+        storm = line(5.0, "storm", kind="hang", service=service, for_s=0.7)
+        assert set(judged([*READ, storm, *cut])) == found
+
+
+def test_what_the_ownership_before_had_asked_for_is_not_in_the_hand_of_the_next() -> None:
+    """It was on its way when the holder went back to the beginning, where all comes in one reply; then one is more."""
+    before = [line(1.5, "given", w="a", first=0, records=3), batch(2.0, 0, 1, 2), *done(3.0), *ASKED]
+    anew = [row(4.0, "TRIM_HORIZON", token="2"), line(4.1, "given", w="a", first=0, records=4)]
+    after = [batch(5.0, 0, 1, 2, 3, processor=1, epoch=2), *done(6.0, processor=1)]
+    for first, found in ((3, set()), (2, {"reading_ahead_is_bounded"})):
+        late = line(4.2, "given", w="a", first=first, records=1)
+        assert set(judged([*map(put, range(4)), TAKEN, *before, *anew, late, *after])) == found
+
+
 def test_a_row_that_was_deleted_names_nobody() -> None:
     """Its holder stopped before it could be made anew."""
     end = [line(94.0, "deleted", shard="s0", w=""), line(98.0, "stop", w="a", grace_s=3.0),

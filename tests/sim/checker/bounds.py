@@ -74,20 +74,21 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield what workers are given, and their rests, with how many records they had then: of that shard, or of all."""
     reached: dict[str, dict[str, int]] = defaultdict(dict)
     finished: dict[str, dict[str, int]] = defaultdict(dict)
+    on_its_way: dict[str, dict[str, int]] = defaultdict(dict)
     for line in story.lines:
         life = line.get("w", "")
         match line["e"]:
             case "row" if story.took_s.get((life, line["shard"], line["counter"])) == line["t"]:
-                reached.pop(line["shard"], None)
+                on_its_way[line["shard"]] = reached.pop(line["shard"], {})
                 finished.pop(line["shard"], None)
             case "given":
                 shard, begins = story.shard_of[line["first"]], story.place[line["first"]]
+                if life in reached[shard] and begins == on_its_way[shard].get(life) != reached[shard][life]:
+                    continue  # asked for by the ownership before, which ended before the answer
                 yield line, begins - finished[shard].setdefault(life, begins)
                 reached[shard][life] = begins + line["records"]
-            case "batch" if (
-                life in finished[line["shard"]]
-            ):  # what is before it is, also what only a checkpoint finished
-                before = story.place[line["records"][0]]
+            case "batch" if life in finished[line["shard"]]:
+                before = story.place[line["records"][0]]  # what is before it is done, also by a checkpoint alone
                 finished[line["shard"]][life] = max(finished[line["shard"]][life], before)
             case "returned" if line["done"]:
                 last = story.called[line["id"]].records[-1]
