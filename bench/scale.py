@@ -1,9 +1,11 @@
 """What a large fleet costs its machines while nobody puts records: CPU, memory, requests, and how soon all settles.
 
-    python -m bench.scale [--shards 1000] [--workers 1] [--profile] [--process]
+    python -m bench.scale [--shards 1000] [--workers 1] [--profile]
+    python -m bench.scale --process [--shards 1000] [--held 500]
 
 Whole workers on virtual time, failover_s 30 and idle_s 5. Their CPU counts with that of the service and of the
-simulation, which ``--profile`` tells apart. ``--process`` runs a worker as it is, beside ``kcl local``.
+simulation, which ``--profile`` tells apart. ``--process`` runs a worker as it is, beside ``kcl local``; it takes all
+shards, or so many of them.
 """
 
 import argparse
@@ -111,10 +113,10 @@ def _cpu_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure_process(shards: int, quiet_s: float) -> None:
-    """Run one worker on ``kcl local``; print its CPU and memory once it holds all shards."""
+def measure_process(shards: int, held: int, quiet_s: float) -> None:
+    """Run one worker on ``kcl local``; print its CPU and memory once it holds its shards."""
     command = [KCL, "local", "--port", "0", "--stream", f"bench:{shards}"]
-    options = {"KCL_LEASES__FAILOVER_S": "30", "KCL_FETCH__IDLE_S": "5"}
+    options = {"KCL_LEASES__FAILOVER_S": "30", "KCL_FETCH__IDLE_S": "5", "KCL_LEASES__MAX_LEASES": str(held)}
     with tempfile.TemporaryDirectory() as name, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -126,15 +128,15 @@ def measure_process(shards: int, quiet_s: float) -> None:
                 [KCL, "run", "worker.yaml"], cwd=name, env=env, stderr=subprocess.PIPE, text=True
             ) as worker:
                 try:
-                    _watch(worker, shards, quiet_s)
+                    _watch(worker, held, quiet_s)
                 finally:
                     worker.kill()
         finally:
             server.kill()
 
 
-def _watch(worker: "subprocess.Popen[str]", shards: int, quiet_s: float) -> None:
-    begun_s, missing, before_bytes = time.monotonic(), shards, 0
+def _watch(worker: "subprocess.Popen[str]", held: int, quiet_s: float) -> None:
+    begun_s, missing, before_bytes = time.monotonic(), held, 0
     assert worker.stderr is not None
     for line in worker.stderr:
         event = json.loads(line)["event"]
@@ -149,8 +151,10 @@ def _watch(worker: "subprocess.Popen[str]", shards: int, quiet_s: float) -> None
     time.sleep(quiet_s)
     used = (_cpu_s(worker.pid) - cpu_s) / (time.monotonic() - begun_s)
     rss_bytes = _rss_bytes(worker.pid)
-    per_shard = (rss_bytes - before_bytes) / shards / 1024
-    print(f"quiet: {used:.3f} CPU s a second, {rss_bytes / 2**20:.0f} MiB, {per_shard:.0f} KiB more for each shard")
+    per_shard = (rss_bytes - before_bytes) / held / 1024
+    print(
+        f"quiet: {used:.3f} CPU s a second, {rss_bytes / 2**20:.0f} MiB, {per_shard:.0f} KiB more for each held shard"
+    )
 
 
 def main() -> None:
@@ -160,9 +164,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--profile", action="store_true", help="tell where the time of the quiet fleet goes")
     parser.add_argument("--process", action="store_true", help="one real worker, for a minute")
+    parser.add_argument("--held", type=int, help="how many shards it may take")
     options = parser.parse_args()
     if options.process:
-        measure_process(options.shards, 60.0)
+        measure_process(options.shards, options.held or options.shards, 60.0)
     else:
         run(lambda: measure(options.shards, options.workers, with_profile=options.profile))
 

@@ -15,7 +15,7 @@ from kcl_py.aws import request
 from kcl_py.config import Leases
 from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
 from kcl_py.leases import expressions
-from kcl_py.leases.attributes import decode_item, encode, encode_item
+from kcl_py.leases.attributes import encode, encode_item
 from kcl_py.leases.capacity import Capacity, found
 from kcl_py.leases.client import DynamoClient, Reply
 from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
@@ -23,7 +23,7 @@ from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.segments import scan, segments
 from kcl_py.leases.store import MALFORMED, Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
-from kcl_py.leases.wire_rows import WireItem, row_from_wire, scan_from_wire
+from kcl_py.leases.wire_rows import WireItem, plain, row_from_wire, scan_from_wire
 
 _FAILED = "ConditionalCheckFailed"
 """The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
@@ -172,7 +172,7 @@ class DynamoLeaseStore:
 
 
 def _workers(items: Iterable[WireItem]) -> list[WorkerRow]:
-    return [row for row in map(worker_from_item, map(decode_item, items)) if row is not None]
+    return [row for row in map(worker_from_item, map(plain, items)) if row is not None]
 
 
 def _parent_failed(error: ConditionFailedError) -> bool:

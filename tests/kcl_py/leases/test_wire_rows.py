@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,8 +68,13 @@ def test_odd_items_are_read_as_ever(changes: dict[str, Any], changed: dict[str, 
     item = encode_item(stored(a_row()))
     item["native"] = {"M": _with(item["native"]["M"], changed)}
     item = _with(item, changes)
-    assert scan_from_wire([item]) == scan_from_items([decode_item(item)])
-    assert _outcome(row_from_wire, item) == _outcome(row_from_item, decode_item(item))
+    assert scan_from_wire([item]) == scan_from_wire([_json(item)]) == scan_from_items([decode_item(item)])
+    expected = _outcome(row_from_item, decode_item(item))
+    assert _outcome(row_from_wire, item) == _outcome(row_from_wire, _json(item)) == expected
+
+
+def _json(item: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(item))
 
 
 def _outcome(read: Callable[[Any], LeaseRow], item: Any) -> LeaseRow | str:
@@ -97,7 +103,15 @@ def test_every_row_of_the_protocol_is_read_in_c(monkeypatch: pytest.MonkeyPatch)
     """What our own writes leave, and what the Java client leaves, needs no second reading."""
     monkeypatch.setattr("kcl_py.leases.wire_rows.row_from_item", None)
     for row in (JAVA, *(case.row for case in (*CASES, *BY_HAND)), *(case.after for case in (*CASES, *BY_HAND))):
-        assert row_from_wire(encode_item(stored(row))) == row
+        item = encode_item(stored(row))
+        assert row_from_wire(item) == row_from_wire(_json(item)) == row
+
+
+def test_what_many_rows_share_is_in_memory_once() -> None:
+    """Each worker knows every row of a table."""
+    first, second = (row_from_wire(_json(encode_item(item_from_row(a_row(counter=n))))) for n in range(2))
+    assert first.owner is second.owner is not None
+    assert first.native.stream is second.native.stream is not None
 
 
 @pytest.mark.parametrize("text", ["-5000", "1E+125", "NaN", "Infinity", "1E+400"])
