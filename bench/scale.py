@@ -145,7 +145,7 @@ def _watch(worker: "subprocess.Popen[str]", held: int, quiet_s: float) -> None:
         missing -= event == "kcl_py.lease.taken"
         if not missing:
             break
-    print(f"process: all held {time.monotonic() - begun_s:.1f} s after its start")
+    print(f"process: {held} held {time.monotonic() - begun_s:.1f} s after its start")
     time.sleep(15)
     cpu_s, begun_s = _cpu_s(worker.pid), time.monotonic()
     time.sleep(quiet_s)
