@@ -28,7 +28,7 @@ async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: flo
     """Look until no request stands, or for so long; return 0 if all were carried out."""
     clock, failed = SystemClock(), 0
     try:
-        waiting = Countdown(f"waiting for up to {{}} for the answers about {counted(len(asked), 'shard')}", patience_s)
+        waiting = Countdown(f"waiting for up to {{}} for answers about {counted(len(asked), 'shard')}", patience_s)
         with waiting, move_on_after(clock, patience_s):
             while asked:
                 await clock.sleep(LOOK_S)

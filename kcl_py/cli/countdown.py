@@ -32,9 +32,12 @@ class Countdown:
         if self._live is None:
             sys.stderr.write(f"{self._text.format(f'{self._for_s:g} s')}\n")
             sys.stderr.flush()
-        else:
-            self._stack.enter_context(leaving())
-            self._stack.enter_context(self._live)
+            return self
+        with ExitStack() as stack:  # a signal that comes meanwhile leaves the terminal as it was, too
+            stack.enter_context(leaving())
+            stack.callback(self._live.stop)
+            self._live.start()
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_exc: object) -> None:

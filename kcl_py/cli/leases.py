@@ -265,10 +265,10 @@ def _check_that_nobody_works(seen: Seen, config: "Config") -> None:
 
 @contextmanager
 def _told_that_nothing_changed() -> "Iterator[None]":
-    """Say so if the command is cut off, as by Ctrl-C."""
+    """Say so if the command is cut off, by Ctrl-C or SIGTERM."""
     try:
         yield
-    except (anyio.get_cancelled_exc_class(), typer.Abort) as cut:
+    except (anyio.get_cancelled_exc_class(), typer.Abort, SystemExit) as cut:
         if isinstance(cut, typer.Abort):  # the question stands on the line
             typer.echo(err=True)
         say("nothing changed\n")

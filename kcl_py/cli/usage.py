@@ -1,6 +1,7 @@
 """How commands say in which way they are used, in their help and where they were used in another way."""
 
 import re
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -15,7 +16,7 @@ class Command(TyperCommand):
     def get_short_help_str(self, limit: int = 45) -> str:
         return " ".join((self.help or "").partition("\n\n")[0].split())
 
-    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
