@@ -147,7 +147,11 @@ def set_(
     file: File,
     shard: Annotated[str, typer.Option(metavar="ID", help="The shard.")],
     to: Annotated[
-        str, typer.Option(metavar="PLACE", help="trim_horizon, latest, a time, or the last finished number.")
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="trim_horizon, latest, a time, or the number of the last record that counts as finished.",
+        ),
     ],
     yes: Sure = False,
 ) -> int:

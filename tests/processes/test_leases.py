@@ -87,16 +87,17 @@ def test_release_frees_what_a_killed_worker_held(fleet: Fleet) -> None:
     done = fleet.run("leases", "release", "worker.yaml", "--yes")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "2 changes made")
     assert not any("leaseOwner" in row for row in fleet.rows().values())
-    assert fleet.run("leases", "release", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    again = fleet.run("leases", "release", "worker.yaml", "--yes")
+    assert (again.stdout, again.stderr) == ("nothing to do\n", ""), "and nothing is watched for that"
 
 
 def test_nothing_is_changed_while_a_worker_runs(fleet: Fleet) -> None:
-    """It is named."""
+    """It is named, as soon as it has shown: long before the whole time is over."""
     fleet.create(1)
     fleet.put(10)
     fleet.start(leases__worker_id="alpha")
     fleet.until_delivered(10)
-    done = fleet.run("leases", "reset", "worker.yaml", "--yes")
+    done = fleet.run("leases", "reset", "worker.yaml", "--yes", leases__failover_s=2 * PATIENCE_S)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1].startswith(
         f"error: cannot change leases of '{fleet.app}': expected that no worker runs, found alpha/"
@@ -167,6 +168,8 @@ def test_release_asks_a_worker_at_work_for_the_shards_that_are_named(fleet: Flee
     fleet.start()
     fleet.until_delivered(20)
     assert fleet.run("leases", "release", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    failed = fleet.run("leases", "release", "worker.yaml", "--shard", "none", "--yes")
+    assert failed.stderr.startswith("error: cannot change 'none': expected a shard with a row"), "before it is watched"
     shard = min(fleet.put_to)
     holder = fleet.rows()[shard]["leaseOwner"]["S"]
     done = fleet.run("leases", "release", "worker.yaml", "--shard", shard, "--yes")
