@@ -256,8 +256,9 @@ def test_what_needs_an_answer_is_refused_at_once_where_nobody_can_give_it(folder
     """Before anything is connected to or watched."""
     guard = "import sys\nsys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit('a socket'))\n"
     (folder / "sitecustomize.py").write_text(guard, encoding="utf-8")
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     place = ("--shard", "s", "--to", "latest") if command == "set" else ()
-    done = kcl(folder, "leases", command, write(folder, GOOD), *place, PYTHONPATH=str(folder))
+    done = kcl(folder, "leases", command, write(folder, GOOD), *place, PYTHONPATH=path)
     assert (done.returncode, done.stdout) == (2, "")
     assert error_lines(done) == [
         "error: cannot ask whether to change leases of 'demo': expected --yes or a terminal, found neither"
