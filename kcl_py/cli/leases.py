@@ -21,9 +21,10 @@ from actors.clock import SystemClock
 from kcl_py.cli.asking import HOW_ON, Asked, wait_for_answers
 from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.loading import load_config
+from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
 from kcl_py.cli.signals import leaving
-from kcl_py.clients import RETRY_MAX_S, RETRY_S, connect_to_look, looking_at
+from kcl_py.clients import RETRY_MAX_S, RETRY_S, looking_at
 from kcl_py.config import parse_start
 from kcl_py.errors import (
     ConditionFailedError,
@@ -218,7 +219,7 @@ def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
 
 
 async def _show(config: "Config") -> list[LeaseRow]:
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         seen = await _look(clients, config)
     _warn(seen)
     return list(seen.rows.values())
@@ -252,7 +253,7 @@ async def _change(
     see: "Callable[[Clients, Config], Awaitable[Seen]] | None" = None,
 ) -> int:
     """Make a plan and carry it out; without ``see`` only while nobody works."""
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         seen = await (see or _that_nobody_works)(clients, config)
         _warn(seen)
         changes = await plan(clients, seen)

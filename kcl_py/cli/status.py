@@ -12,8 +12,9 @@ import structlog
 
 from actors.clock import SystemClock
 from kcl_py.cli.loading import load_config
+from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
-from kcl_py.clients import connect_to_look, looking_at
+from kcl_py.clients import looking_at
 from kcl_py.errors import MissingError, RejectedError
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.row import WorkerRow
@@ -40,7 +41,7 @@ def status_command(file: Path, *, as_json: bool, watching: bool) -> int:
 
 
 async def _read(config: "Config") -> Report:
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         return await read_status(clients.leases, config, stream=clients.stream, now_s=SystemClock().time())
 
 

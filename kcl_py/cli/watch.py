@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 from actors.clock import Clock, SystemClock
 from kcl_py.changes import changes
+from kcl_py.cli.looking import looking
 from kcl_py.cli.output import leave_unsaid, say
 from kcl_py.cli.signals import leaving
 from kcl_py.cli.status import read_status
-from kcl_py.clients import connect_to_look
 from kcl_py.errors import AwsSetupError
 from kcl_py.printable import printable
 from kcl_py.status import Report, text
@@ -53,7 +53,7 @@ Show = Callable[[Report, str], bool]
 async def watch(config: "Config", *, as_json: bool) -> None:
     """Show the status until cancelled. Raises what ``kcl status`` raises, if the first look fails."""
     clock = SystemClock()
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         console = None if as_json else _console()
         if console is None:
             await look_on(clients.leases, config, clients.stream, clock, _lines if as_json else _reports)
