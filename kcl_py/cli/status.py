@@ -1,10 +1,12 @@
 """``kcl status FILE``: who holds which shard, and how far behind it is."""
 
 import json
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,6 +23,7 @@ from kcl_py.leases.row import WorkerRow
 from kcl_py.status import Report, report, text
 
 if TYPE_CHECKING:
+    from kcl_py.cli.screen import Look
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
     from kcl_py.sources.source import StreamInfo
@@ -36,8 +39,25 @@ def status_command(file: Path, *, as_json: bool, watching: bool) -> int:
             anyio.run(partial(watch, config, as_json=as_json))
         return 0
     status = anyio.run(_read, config)
-    say((json.dumps(status) if as_json else text(status)) + "\n")
+    if as_json or not sys.stdout.isatty():
+        say((json.dumps(status) if as_json else text(status)) + "\n")
+    else:
+        from kcl_py.cli.screen import Look
+
+        say(on_terminal(Look(status), SystemClock().time()))
     return 0
+
+
+def on_terminal(look: "Look", now_s: float) -> str:
+    """Write a look for the terminal that stdout is, however many lines it takes."""
+    from rich.console import Console
+
+    from kcl_py.cli.screen import screen
+
+    console = Console(width=get_terminal_size().columns)  # rich takes a dumb terminal for 80 wide
+    with console.capture() as written:
+        console.print(screen(look, now_s, console.width))
+    return written.get()
 
 
 async def _read(config: "Config") -> Report:
