@@ -24,14 +24,12 @@ LEAST_ROWS = 4
 """Lines of a table that are shown however low the screen is."""
 FRESH_S = 2.0
 """From then on it is said how long ago the tables were read."""
-NAMED = {"owner": "owner", "next": "next_owner"}
-"""The columns with names of workers, and where these come from."""
 LEAST_NAME = 14
-"""Names of workers are not cut below that while ids of shards can be: enough for ``web-1/1e24ad3c``."""
+"""Names of owners are not cut below that while ids of shards can be: enough for ``web-1/1e24ad3c``."""
 LEAST_ID = 10
 """Neither is cut below that."""
-SHOWN_DIGITS = 12
-"""Of a sequence number: the last ones, which differ."""
+SHOWN_DIGITS = 11
+"""Of a sequence number: the last ones, which differ; as long as ``TRIM_HORIZON`` with what stands for the others."""
 WELL = (True, True)
 """How a shard's urgency begins that runs somewhere and does not stand still."""
 
@@ -130,29 +128,28 @@ def _of_shard(row: Report) -> Said:
     if row["fault"]:
         parts.append(f"could not be run: {_cell(row['fault'])}")
     style = "red" if parts else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
+    if row["next_owner"] is not None:
+        parts.append(f"asked for by {_cell(row['next_owner'])}")
     return Said(style, tuple(parts))
 
 
 def _shard_columns(rows: Sequence[Report], width: int) -> list[Column]:
-    """Return what is shown of shards: names of workers give way on a narrow screen, then ids of shards."""
-    keys = {_cell(row["shard"]) for row in rows}
-    names = {_cell(row[key]) for row in rows for key in NAMED.values()}
-    columns = _filled(_columns(shortened(keys, width), shortened(names, width)), rows)
-    named = sum(column.name in NAMED for column in columns)
-    others = [width_of(column, rows) for column in columns if column.name not in NAMED]
-    left = width - sum(others) - len(GAP) * (len(columns) - 1)
-    lacking = max(0, named * min(LEAST_NAME, max(map(len, names))) - left)
-    ids = shortened(keys, max(LEAST_ID, others[0] - lacking))
-    left += others[0] - max(map(len, ids.values()))
-    return _filled(_columns(ids, shortened(names, max(LEAST_ID, left // max(named, 1)))), rows)
+    """Return what is shown of shards: names of owners give way on a narrow screen, then ids of shards."""
+    keys, owners = ({_cell(row[name]) for row in rows} for name in ("shard", "owner"))
+    columns = _filled(_columns(shortened(keys, width), shortened(owners, width)), rows)
+    wide = {column.name: width_of(column, rows) for column in columns}
+    left = width - sum(wide.values()) - len(GAP) * (len(columns) - 1) + wide.get("owner", 0)
+    lacking = max(0, min(LEAST_NAME, wide.get("owner", 0)) - left)
+    ids = shortened(keys, max(LEAST_ID, wide["shard"] - lacking))
+    left += wide["shard"] - max(map(len, ids.values()))
+    return _filled(_columns(ids, shortened(owners, max(LEAST_ID, left))), rows)
 
 
-def _columns(keys: dict[str, str], names: dict[str, str]) -> tuple[Column, ...]:
+def _columns(keys: dict[str, str], owners: dict[str, str]) -> tuple[Column, ...]:
     return (
         Column("shard", lambda row: keys[_cell(row["shard"])]),
         Column("state", lambda row: _cell(row["state"])),
-        Column("owner", lambda row: names[_cell(row["owner"])]),
-        Column("next", lambda row: names[_cell(row["next_owner"])]),
+        Column("owner", lambda row: owners[_cell(row["owner"])]),
         Column("checkpoint", lambda row: _short(_cell(row["checkpoint"]))),
         Column("lag ms", lambda row: _cell(row["lag_ms"]), is_number=True),
         Column("age s", lambda row: _cell(row["lag_age_s"]), is_number=True),
