@@ -4,14 +4,14 @@ Pure. Widths are columns of the terminal, heights its lines, times Unix seconds.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.console import Group
 from rich.text import Text
 
-from kcl_py.cli.lines import GAP, Block, Column, Said, fitting, flowed, line, table, width_of
+from kcl_py.cli.lines import GAP, Column, Said, fitting, flowed, line, table, width_of
 from kcl_py.cli.names import shortened
 from kcl_py.printable import printable
 from kcl_py.status import Report, aged
@@ -48,17 +48,34 @@ class Look:
     """Whether they cannot be read now; ``trouble`` says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a part of the screen may take."""
+
+    width: int
+    lines: int | None
+    """None: as many as it needs."""
+
+    @property
+    def most(self) -> int | None:
+        """Lines of one sentence."""
+        return None if self.lines is None else MOST_LINES
+
+    def without(self, lines: int) -> "Room":
+        return self if self.lines is None else Room(self.width, max(self.lines - lines, LEAST_ROWS))
+
+
 def screen(look: Look, now_s: float, width: int, height: int | None = None) -> Group:
     """Draw a look, lower than ``height`` where that is at all possible; without it, all of it."""
     read_s_ago = max(0.0, now_s - datetime.fromisoformat(look.status["at"]).timestamp())
-    status, most = aged(look.status, read_s_ago), None if height is None else MOST_LINES
-    head = _head(status, now_s, read_s_ago, width) + _trouble(look, width, most)
-    room = None if height is None else height - len(head) - BLANKS
-    latest = [line(one, "dim") for change in look.latest for one in flowed([change], width, most)]
-    latest = latest if room is None else latest[: max(room // 4, 2)]
-    left = None if room is None else room - len(latest)
-    workers = _workers(status, width, most, None if left is None else max(left // 3, LEAST_ROWS))
-    shards = _shards(status, width, most, None if left is None else max(left - len(workers), LEAST_ROWS))
+    status, room = aged(look.status, read_s_ago), Room(width, height)
+    head = _head(status, now_s, read_s_ago, width) + _trouble(look, room)
+    room = room.without(len(head) + BLANKS)
+    latest = [line(one, "dim") for change in look.latest for one in flowed([change], width, room.most)]
+    latest = latest if room.lines is None else latest[: room.lines // 4]
+    room = room.without(len(latest))
+    workers = _workers(status, room if room.lines is None else room.without(room.lines * 2 // 3))
+    shards = _shards(status, room.without(len(workers)))
     return Group(*head, *(one for part in (workers, shards, latest) if part for one in (line(""), *part)))
 
 
@@ -70,17 +87,17 @@ def _head(status: Report, now_s: float, read_s_ago: float, width: int) -> list[T
     return [line(one, "bold") for one in flowed([who, now, *read, *totals], width, MOST_LINES)]
 
 
-def _trouble(look: Look, width: int, most: int | None) -> list[Text]:
+def _trouble(look: Look, room: Room) -> list[Text]:
     since = f"stale since {look.status['at'][11:19]} UTC: " if look.is_stale else ""
-    return [line(one, "red") for one in flowed([since + printable(look.trouble)], width, most)]
+    return [line(one, "red") for one in flowed([since + printable(look.trouble)], room.width, room.most)]
 
 
-def _workers(status: Report, width: int, most: int | None, room: int | None) -> list[Text]:
+def _workers(status: Report, room: Room) -> list[Text]:
     """Draw the workers; those that are silent and hold nothing any more are only counted."""
     held = Counter(row["owner"] for row in status["shards"])
     rows = [row for row in status["workers"] if row["state"] != "silent" or held[row["worker"]]]
     rows.sort(key=lambda row: (row["state"] != "silent", row["state"] == "active"))
-    names = shortened({_cell(row["worker"]) for row in rows}, width // 2)
+    names = shortened({_cell(row["worker"]) for row in rows}, room.width // 2)
     columns = (
         Column("worker", lambda row: names[_cell(row["worker"])]),
         Column("state", lambda row: _cell(row["state"])),
@@ -88,26 +105,35 @@ def _workers(status: Report, width: int, most: int | None, room: int | None) -> 
         Column("max", lambda row: _cell(row["max"]), is_number=True),
         Column("seen s ago", lambda row: _cell(row["seen_s_ago"]), is_number=True),
     )
-    blocks = table(_filled(columns, rows), rows, _of_worker, width, most) if rows else []
     gone = len(status["workers"]) - len(rows)
-    gone_too = [line(_gone(gone), "dim")] if gone else []
-    shown = fitting(blocks, None if room is None else room - len(gone_too))
-    return [*_some(blocks, shown, f"{len(blocks) - shown} more workers"), *gone_too]
+    told = [line(_gone(gone), "dim")] if gone else []
+    lines, shown = _table(rows, columns, _of_worker, room.without(len(told)))
+    return [*lines, *_rest(len(rows) - shown, "workers"), *told]
 
 
-def _shards(status: Report, width: int, most: int | None, room: int | None) -> list[Text]:
+def _shards(status: Report, room: Room) -> list[Text]:
     """Draw the shards that are not read to their end."""
     rows = sorted((row for row in status["shards"] if row["state"] != "ended"), key=_urgency)
-    blocks = table(_shard_columns(rows, width), rows, _of_shard, width, most) if rows else []
-    shown = fitting(blocks, room)
-    unwell = sum(_urgency(row)[:2] != WELL for row in rows[shown - 1 :]) if rows else 0
+    lines, shown = _table(rows, _shard_columns(rows[: room.lines], room.width), _of_shard, room)
+    unwell = sum(_urgency(row)[:2] != WELL for row in rows[shown:])
     what = f"shards, {unwell} of which are not well" if unwell else "shards that are well"
-    return _some(blocks, shown, f"{len(blocks) - shown} more {what}")
+    return [*lines, *_rest(len(rows) - shown, what)]
 
 
-def _some(blocks: Sequence[Block], shown: int, rest: str) -> list[Text]:
-    lines = [one for block in blocks[:shown] for one in block]
-    return [*lines, line(f"and {rest}", "dim")] if shown < len(blocks) else lines
+def _table(
+    rows: Sequence[Report], columns: Sequence[Column], said: Callable[[Report], Said], room: Room
+) -> tuple[list[Text], int]:
+    """Return the lines of as many rows as there is room for, and how many these are."""
+    if not rows:
+        return [], 0
+    first = rows[: room.lines]
+    blocks = table(_filled(columns, first), first, said, room.width, room.most)
+    shown = fitting(blocks, room.lines)
+    return [one for block in blocks[:shown] for one in block], shown - 1
+
+
+def _rest(count: int, what: str) -> list[Text]:
+    return [line(f"and {count} more {what}", "dim")] if count else []
 
 
 def _urgency(row: Report) -> tuple[bool, bool, bool, int, str]:
@@ -133,16 +159,16 @@ def _of_shard(row: Report) -> Said:
     return Said(style, tuple(parts))
 
 
-def _shard_columns(rows: Sequence[Report], width: int) -> list[Column]:
+def _shard_columns(rows: Sequence[Report], width: int) -> tuple[Column, ...]:
     """Return what is shown of shards: names of owners give way on a narrow screen, then ids of shards."""
     keys, owners = ({_cell(row[name]) for row in rows} for name in ("shard", "owner"))
     columns = _filled(_columns(shortened(keys, width), shortened(owners, width)), rows)
-    wide = {column.name: width_of(column, rows) for column in columns}
-    left = width - sum(wide.values()) - len(GAP) * (len(columns) - 1) + wide.get("owner", 0)
-    lacking = max(0, min(LEAST_NAME, wide.get("owner", 0)) - left)
+    wide = {"shard": 0, "owner": 0} | {column.name: width_of(column, rows) for column in columns}
+    left = width - sum(wide.values()) - len(GAP) * (len(columns) - 1) + wide["owner"]
+    lacking = max(0, min(LEAST_NAME, wide["owner"]) - left)
     ids = shortened(keys, max(LEAST_ID, wide["shard"] - lacking))
-    left += wide["shard"] - max(map(len, ids.values()))
-    return _filled(_columns(ids, shortened(owners, max(LEAST_ID, left))), rows)
+    left += wide["shard"] - max(map(len, ids.values()), default=0)
+    return _columns(ids, shortened(owners, max(LEAST_ID, left)))
 
 
 def _columns(keys: dict[str, str], owners: dict[str, str]) -> tuple[Column, ...]:

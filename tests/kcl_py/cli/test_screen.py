@@ -133,6 +133,30 @@ def test_the_screen_holds_what_is_wrong_of_a_thousand_shards() -> None:
     assert lines[-2:] == ["a", "b"]
 
 
+@pytest.mark.parametrize("height", [16, 24, 40])
+def test_a_low_screen_shows_who_why_and_how_many_more(height: int) -> None:
+    """With two workers, halted shards and many that are well."""
+    well = [LeaseRow(f"s-{number:04}", owner="w1", native=Native(owner="w1", lag_ms=1)) for number in range(50)]
+    bad = [
+        LeaseRow(f"s-bad{number}", owner="w0", native=Native(owner="w0", halted=Halt(REASON, PLACE)))
+        for number in "123"
+    ]
+    latest = tuple(f"08:59:5{number} something has changed" for number in range(8))
+    lines = drawn(a_look(*well, *bad, latest=latest), width=80, height=height)
+    assert len(lines) < height
+    assert f"  at {PLACE}" in "\n".join(lines)
+    assert sum(line.startswith("w") for line in lines) == 3
+    assert any(line.startswith("and ") and " more shards" in line for line in lines)
+    assert latest[0] in lines
+
+
+@pytest.mark.parametrize("rows", [[], [LeaseRow("s-0", checkpoint="SHARD_END")]])
+def test_without_shards_to_read_there_is_no_table(rows: list[LeaseRow]) -> None:
+    """As before the first worker, or when a stream is read to its end; nothing is counted that is not there."""
+    lines = drawn(Look(report(CONFIG, rows, [], NOW_S)))
+    assert len(lines) == 1
+
+
 def test_without_a_height_all_is_shown() -> None:
     """As for a command that prints once."""
     rows = [LeaseRow(f"s-{number:04}", owner="w0") for number in range(100)]
