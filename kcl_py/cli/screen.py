@@ -18,6 +18,8 @@ from kcl_py.status import Report, aged
 
 MOST_LINES = 3
 """Of a sentence, where the height is limited."""
+CHANGE_LINES = 2
+"""Of a change: what it leads to stands above, in full."""
 BLANKS = 4
 """Lines that are left empty: between the parts, and the lowest."""
 LEAST_ROWS = 4
@@ -71,7 +73,7 @@ def screen(look: Look, now_s: float, width: int, height: int | None = None) -> G
     status, room = aged(look.status, read_s_ago), Room(width, height)
     head = _head(status, now_s, read_s_ago, width) + _trouble(look, room)
     room = room.without(len(head) + BLANKS)
-    latest = [line(one, "dim") for change in look.latest for one in flowed([change], width, room.most)]
+    latest = [line(one, "dim") for change in look.latest for one in flowed([change], width, CHANGE_LINES)]
     latest = latest if room.lines is None else latest[: room.lines // 4]
     room = room.without(len(latest))
     workers = _workers(status, room if room.lines is None else room.without(room.lines * 2 // 3))

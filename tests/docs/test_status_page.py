@@ -1,5 +1,6 @@
 """What the status page shows of a terminal is what a terminal shows."""
 
+from io import StringIO
 from typing import Any
 
 from rich.console import Console
@@ -46,7 +47,7 @@ WORKERS = [
 
 def drawn(look: Look, width: int, *, later_s: float = 0.0) -> str:
     """Return what a terminal shows."""
-    console = Console(width=width)
+    console = Console(file=StringIO(), width=width)
     with console.capture() as capture:
         console.print(screen(look, NOW_S + later_s, width))
     return capture.get()
