@@ -50,6 +50,23 @@ async def test_newcomer_says_why_it_waits_and_then_that_it_asks_for_balance(log:
 
 
 @simulated
+async def test_worker_that_stood_still_waits_like_a_newcomer_before_it_asks_for_its_share() -> None:
+    """The others have taken it for dead, and may do so until they have seen it move again."""
+    fleet = Fleet(shards=4)
+    await running(fleet, workers=2, shards=4)
+    sleeper = fleet.members["A"]
+    await fleet.until(lambda: len(taken_by(fleet, sleeper)) == 2)
+    sleeper.pause(for_s=2 * FAILOVER_S)
+    await asyncio.sleep(2 * FAILOVER_S)
+    woken_at, before = fleet.loop.time(), len(sleeper.wire.of("start handoff"))
+    assert not taken_by(fleet, sleeper)
+    await fleet.until(lambda: len(taken_by(fleet, sleeper)) == 2)
+    asked = sleeper.wire.of("start handoff")[before:]
+    assert woken_at + FAILOVER_S <= min(call.at for call in asked) < woken_at + FAILOVER_S + 2
+    await fleet.stopped()
+
+
+@simulated
 async def test_shards_of_one_who_leaves_and_of_one_who_dies_tell_so() -> None:
     """The row of a shard tells why its owner took it."""
     fleet = Fleet(shards=3)
