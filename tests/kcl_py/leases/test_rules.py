@@ -90,6 +90,9 @@ def test_write_is_lost_when_the_row_is_missing(case: Case) -> None:
             rules.release(a_row(), **MINE), a_handoff(), "again", id="release too late: a handoff was asked for"
         ),
         pytest.param(
+            rules.cancel_handoff_by_receiver(a_handoff(), owner=OTHER), a_row(counter=44), "succeeded", id="withdrawn"
+        ),
+        pytest.param(
             rules.cancel_handoff_by_receiver(a_handoff(), owner=OTHER),
             a_row(owner=OTHER, counter=42),
             "again",
