@@ -96,6 +96,21 @@ def test_the_screen_shows_a_handoff_with_both_workers() -> None:
     assert next(line for line in lines if line.startswith("s-1")).split()[:4] == ["s-1", "handoff", "w0", "w1"]
 
 
+def test_the_screen_has_a_value_under_each_of_its_columns() -> None:
+    """The lag with its age, and why a worker takes no more."""
+    said = Native(owner="w0", lag_ms=1234, lag_at_ms=int(NOW_S * 1000) - 5600)
+    rows = [LeaseRow("s-1", owner="w1", checkpoint_owner="w0", checkpoint="7", throughput_kbps=8.9, native=said)]
+    rows.append(LeaseRow("s-2", native=Native(fault="broken")))
+    newcomer = WorkerRow("w1", state="starting", held=1, max_leases=2, held_off="new", updated_s=int(NOW_S) - 3)
+    console = Console(file=StringIO(), width=160, height=HEIGHT)
+    console.print(screen(report(CONFIG, rows, [newcomer], NOW_S) | {"latest": []}, "", 160, HEIGHT))
+    assert isinstance(console.file, StringIO)
+    shown = {line.split()[0]: line.split() for line in console.file.getvalue().splitlines() if line.strip()}
+    assert shown["w1"] == ["w1", "starting", "1", "2", "3.0", "new"]
+    assert shown["s-1"] == ["s-1", "handoff", "w0", "w1", "7", "1234", "5.6", "8.9", "-"]
+    assert shown["s-2"] == ["s-2", "free", "-", "-", "TRIM_HORIZON", "-", "-", "-", "broken"]
+
+
 @pytest.mark.parametrize("text", [r"\[/red]", r"\[/]", "[/red]", "[bold]", r"[red]\[", ":warning:", "\\"])
 def test_the_screen_shows_text_from_outside_as_it_is(text: str) -> None:
     """Nothing in it is markup, so that an exception's words cannot end the watching."""
