@@ -218,10 +218,12 @@ def _unreachable(error: Any) -> str:
 
 def _reason(cause: object) -> str:
     """Why there is no connection, in the words of the system where it has some."""
+    from ssl import SSLError  # its numbers are not the system's
+
     reason = getattr(cause, "os_error", cause)  # aiohttp's errors carry the one that they stand for
     if isinstance(reason, socket.gaierror):
         return "no such host" if reason.errno in _NO_SUCH_HOST else "its name cannot be looked up now"
-    if isinstance(reason, OSError) and reason.errno is not None:
+    if isinstance(reason, OSError) and not isinstance(reason, SSLError) and reason.errno is not None:
         return os.strerror(reason.errno).lower()
     return type(cause).__name__
 

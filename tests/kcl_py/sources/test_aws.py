@@ -4,6 +4,7 @@ import pickle
 from datetime import UTC, datetime
 from errno import ECONNREFUSED
 from socket import EAI_AGAIN, EAI_NONAME, gaierror
+from ssl import SSLError
 from typing import Any
 
 import anyio
@@ -134,8 +135,9 @@ def test_translate_says_where_no_connection_could_be_made(error: Exception) -> N
         (gaierror(EAI_NONAME, "Name or service not known"), "(no such host)"),
         (gaierror(EAI_AGAIN, "Temporary failure in name resolution"), "(its name cannot be looked up now)"),
         (ConnectionRefusedError(ECONNREFUSED, "Connect call failed"), "(connection refused)"),
+        (SSLError(1, "wrong version number"), "(ClientConnectorError)"),
     ],
-    ids=["unknown", "for now", "refused"],
+    ids=["unknown", "for now", "refused", "no TLS"],
 )
 def test_translate_says_in_plain_words_why_there_is_no_connection(fault: OSError, said: str) -> None:
     """As the client library hands them over."""
