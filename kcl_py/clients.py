@@ -150,7 +150,8 @@ async def reach(source: Source, stream: str, place: str = "", *, timeout_s: floa
         return await until_answered(describe, what, timeout_s=timeout_s, clock=clock)
     except MissingError as error:
         raise StreamNotFoundError(
-            f"{what}: there is no such stream; correct stream, aws.region or aws.endpoint"
+            f"{what}: there is no such stream; correct stream, the region (aws.region, AWS_DEFAULT_REGION) "
+            "or the endpoint (aws.endpoint, AWS_ENDPOINT_URL)"
         ) from error
 
 
@@ -183,7 +184,8 @@ async def until_answered(call: Callable[[], Awaitable[T]], what: str, *, timeout
             if clock.monotonic() + pause_s >= ends_at:
                 raise EndpointError(
                     f"{what}: expected an answer within {timeout_s:g} s, found {cause}; "
-                    "check aws.endpoint and aws.region, or raise aws.start_timeout_s"
+                    "check the endpoint (aws.endpoint, AWS_ENDPOINT_URL) and the region (aws.region, "
+                    "AWS_DEFAULT_REGION), or raise aws.start_timeout_s"
                 ) from error
         log.warning("kcl_py.start.waiting", reason=f"{what}: {cause}", retry_in_s=pause_s)
         await clock.sleep(pause_s)

@@ -9,6 +9,7 @@ from kcl_py.local.hashing import hash_key
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, Member, running
+from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
 
 
@@ -139,3 +140,25 @@ async def test_busy_shards_are_spread_by_their_throughput() -> None:
     await asyncio.sleep(60)
     assert {key: row.owner for key, row in fleet.rows().items()} == {key: row.owner for key, row in moved.items()}
     await fleet.stopped()
+
+
+@simulated
+async def test_request_that_goes_on_failing_is_said_once_in_a_failover_time_with_how_often(log: LogCapture) -> None:
+    """An outage floods no log; another request that fails meanwhile is heard all the same."""
+    fleet = Fleet(shards=1)
+    await running(fleet)
+    wire = fleet.members["A"].wire
+    wire.fail("workers", Fault.BROKEN, times=1000)
+    before = len(wire.of("workers"))
+    await asyncio.sleep(3.5 * FAILOVER_S)
+    wire.fail("put worker", Fault.BROKEN, times=1)
+    await asyncio.sleep(FAILOVER_S / 2)
+    failures = events(log, "kcl_py.coordinator.request_failed")
+    times = [int(str(told["times"])) for told in failures if told["request"] == "members"]
+    failed = len(wire.of("workers")) - before
+    assert (times[0], len(times)) == (1, 4)
+    assert failed * 3 / 4 < sum(times) <= failed, "all but those since the last word"
+    assert [told["times"] for told in failures if told["request"] == "announce"] == [1]
+    wire.recover()
+    await fleet.stopped()
+    fleet.check()
