@@ -54,8 +54,8 @@ class Waiting:
     """How an answer of AWS is waited for."""
 
     tell: Tell = _log_waiting
-    advice: str = "check aws.endpoint and aws.region, or raise aws.start_timeout_s"
-    """The end of the error, if none comes."""
+    advice: str = "or raise aws.start_timeout_s"
+    """What to do if none comes, beside looking at endpoint and region."""
 
 
 STARTING = Waiting()
@@ -117,7 +117,7 @@ async def connect_to_look(
         source, place = await _source(stack, sessions, config, clock)
         leases = DynamoLeaseStore(await _dynamo_client(stack, sessions, config), config.leases, clock=clock)
         timeout_s = min(config.aws.start_timeout_s, LOOK_TIMEOUT_S)
-        waiting = Waiting(tell, "check aws.endpoint, aws.region and the network")
+        waiting = Waiting(tell, "and the network")
         info = await reach(source, config.stream, place, timeout_s=timeout_s, clock=clock, waiting=waiting)
         with looking_at(config.leases.table):
             await leases.find()
@@ -180,7 +180,8 @@ async def reach(
         return await until_answered(describe, what, timeout_s=timeout_s, clock=clock, waiting=waiting)
     except MissingError as error:
         raise StreamNotFoundError(
-            f"{what}: there is no such stream; correct stream, aws.region or aws.endpoint"
+            f"{what}: there is no such stream; correct stream, the region (aws.region, AWS_DEFAULT_REGION) "
+            "or the endpoint (aws.endpoint, AWS_ENDPOINT_URL)"
         ) from error
 
 
@@ -215,7 +216,9 @@ async def until_answered(
                 raise AwsSetupError(f"{what}: {cause}") from error
             if clock.monotonic() + pause_s >= ends_at:
                 raise EndpointError(
-                    f"{what}: expected an answer within {timeout_s:g} s, found {cause}; {waiting.advice}"
+                    f"{what}: expected an answer within {timeout_s:g} s, found {cause}; "
+                    "check the endpoint (aws.endpoint, AWS_ENDPOINT_URL) and the region (aws.region, "
+                    f"AWS_DEFAULT_REGION), {waiting.advice}"
                 ) from error
         waiting.tell(f"{what}: {cause}", pause_s)
         await clock.sleep(pause_s)

@@ -206,6 +206,19 @@ def test_the_screen_shows_a_handoff_with_both_workers(width: int) -> None:
     assert f"  asked for by {TWO}" in lines
 
 
+def test_the_screen_has_a_value_under_each_of_its_columns() -> None:
+    """The lag with its age, and how much a worker may hold."""
+    said = Native(owner="w0", lag_ms=1234, lag_at_ms=int(NOW_S * 1000) - 5600)
+    rows = [LeaseRow("s-1", owner="w1", checkpoint_owner="w0", checkpoint="7", throughput_kbps=8.9, native=said)]
+    rows.append(LeaseRow("s-2", native=Native(fault="broken")))
+    workers = [WorkerRow("w0", state="active", held=1, max_leases=2, updated_s=int(NOW_S) - 3)]
+    lines = drawn(Look(report(CONFIG, rows, workers, NOW_S)))
+    assert row_of(lines, "w0") == ["w0", "active", "1", "2", "3.0"]
+    assert row_of(lines, "s-1") == ["s-1", "handoff", "w0", "7", "1234", "5.6", "8.9"]
+    assert row_of(lines, "s-2") == ["s-2", "free", "-", "TRIM_HORIZON", "-", "-", "-"]
+    assert "  could not be run: broken" in lines
+
+
 @pytest.mark.parametrize("text", [r"\[/red]", r"\[/]", "[/red]", "[bold]", r"[red]\[", ":warning:", "\\"])
 def test_the_screen_shows_text_from_outside_as_it_is(text: str) -> None:
     """Nothing in it is markup, so that an exception's words cannot end the watching."""
