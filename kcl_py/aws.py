@@ -4,7 +4,9 @@ Error texts never hold secrets or record data: what AWS says about a signature a
 left out. botocore is imported only when there is something to translate. Durations are seconds.
 """
 
+import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -97,6 +99,8 @@ BY_CODE: dict[str, type[RequestError]] = {
 
 SIGNED_FOR_S = 300
 """How far the clock of who signs may be off. Source: the Signature Version 4 guide, 5 minutes for most services."""
+_NO_SUCH_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+"""Of ``getaddrinfo``; its other errors may pass. Source: RFC 3493; glibc has the second one, too."""
 DETAIL_CHARS = 300
 """How much of AWS's sentence is kept."""
 
@@ -209,7 +213,19 @@ def _clean(message: str) -> str:
 def _unreachable(error: Any) -> str:
     cause = error.kwargs.get("error")
     place = origin(str(error.kwargs.get("endpoint_url") or error.kwargs.get("proxy_url") or ""))
-    return f"cannot connect to {place}" + (f" ({type(cause).__name__})" if cause is not None else "")
+    return f"cannot connect to {place}" + (f" ({_reason(cause)})" if cause is not None else "")
+
+
+def _reason(cause: object) -> str:
+    """Why there is no connection, in the words of the system where it has some."""
+    from ssl import SSLError  # its numbers are not the system's
+
+    reason = getattr(cause, "os_error", cause)  # aiohttp's errors carry the one that they stand for
+    if isinstance(reason, socket.gaierror):
+        return "no such host" if reason.errno in _NO_SUCH_HOST else "its name cannot be looked up now"
+    if isinstance(reason, OSError) and not isinstance(reason, SSLError) and reason.errno is not None:
+        return os.strerror(reason.errno).lower()
+    return type(cause).__name__
 
 
 def _credential_errors() -> tuple[type[Exception], ...]:
@@ -242,12 +258,14 @@ def _no_credentials(error: BaseException) -> str:
         case boto.NoRegionError():
             return "no region is set; set aws.region or AWS_DEFAULT_REGION"
         case boto.InvalidRegionError():
-            return "the region is not a valid name; correct aws.region"
+            return "the region is not a valid name; correct aws.region or AWS_DEFAULT_REGION"
         case boto.NoCredentialsError():
             return (
                 "no credentials were found; set aws.profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                 "or give the machine a role"
             )
-        case boto.PartialCredentialsError() | boto.ProfileNotFound():
-            return str(error)
-    return "the credentials could not be loaded"
+        case boto.PartialCredentialsError():
+            return f"{error}; set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither"
+        case boto.ProfileNotFound():
+            return f"{error}; correct aws.profile or AWS_PROFILE, or add the profile to AWS's files"
+    return "the credentials could not be loaded; check aws.profile, aws.role and AWS's files"

@@ -35,10 +35,31 @@ if TYPE_CHECKING:
 RETRY_S = 0.25
 RETRY_MAX_S = 2.0
 """Pauses between tries while AWS cannot be reached; they double."""
+LOOK_TIMEOUT_S = 5.0
+"""Longest time for AWS to answer somebody who only looks, and waits before a terminal."""
 
 T = TypeVar("T")
+Tell = Callable[[str, float], None]
+"""Is told why there is no answer yet, and in how many seconds the next try is."""
 
 log = structlog.get_logger()
+
+
+def _log_waiting(reason: str, retry_in_s: float) -> None:
+    log.warning("kcl_py.start.waiting", reason=reason, retry_in_s=retry_in_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How an answer of AWS is waited for."""
+
+    tell: Tell = _log_waiting
+    advice: str = "or raise aws.start_timeout_s"
+    """What to do if none comes, beside looking at endpoint and region."""
+
+
+STARTING = Waiting()
+"""As a worker does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +95,12 @@ async def connect(config: Config, *, clock: Clock | None = None) -> AsyncIterato
 
 
 @asynccontextmanager
-async def connect_to_look(config: Config, *, clock: Clock | None = None) -> AsyncIterator[Clients]:
+async def connect_to_look(
+    config: Config, *, clock: Clock | None = None, tell: Tell = _log_waiting
+) -> AsyncIterator[Clients]:
     """Connect to a stream and a lease table that are both there, for looking at them.
+
+    What ``connect`` waits for is waited for, but for ``LOOK_TIMEOUT_S`` at most; ``tell`` hears of it.
 
     Raises:
         ConfigError: the leases are kept in memory, where nobody else can see them.
@@ -91,7 +116,9 @@ async def connect_to_look(config: Config, *, clock: Clock | None = None) -> Asyn
         await stack.enter_async_context(sessions.kept_fresh(SystemClock()))
         source, place = await _source(stack, sessions, config, clock)
         leases = DynamoLeaseStore(await _dynamo_client(stack, sessions, config), config.leases, clock=clock)
-        info = await reach(source, config.stream, place, timeout_s=config.aws.start_timeout_s, clock=clock)
+        timeout_s = min(config.aws.start_timeout_s, LOOK_TIMEOUT_S)
+        waiting = Waiting(tell, "and the network")
+        info = await reach(source, config.stream, place, timeout_s=timeout_s, clock=clock, waiting=waiting)
         with looking_at(config.leases.table):
             await leases.find()
         yield Clients(source, leases, info)
@@ -123,7 +150,9 @@ def looking_at(table: str) -> Iterator[None]:
         raise AwsSetupError(f"{what}: {error.code}" + (f": {error.detail}" if error.detail else "")) from error
 
 
-async def reach(source: Source, stream: str, place: str = "", *, timeout_s: float, clock: Clock) -> StreamInfo:
+async def reach(
+    source: Source, stream: str, place: str = "", *, timeout_s: float, clock: Clock, waiting: Waiting = STARTING
+) -> StreamInfo:
     """Describe the stream, waiting until it answers and can be read.
 
     Args:
@@ -132,6 +161,7 @@ async def reach(source: Source, stream: str, place: str = "", *, timeout_s: floa
         place: the resolved region and endpoint, for errors; empty if they are not known.
         timeout_s: longest total time.
         clock: waits between tries.
+        waiting: who is told meanwhile.
 
     Raises:
         StreamNotFoundError, CredentialsError, EndpointError, AwsSetupError: as named.
@@ -147,14 +177,17 @@ async def reach(source: Source, stream: str, place: str = "", *, timeout_s: floa
         return info
 
     try:
-        return await until_answered(describe, what, timeout_s=timeout_s, clock=clock)
+        return await until_answered(describe, what, timeout_s=timeout_s, clock=clock, waiting=waiting)
     except MissingError as error:
         raise StreamNotFoundError(
-            f"{what}: there is no such stream; correct stream, aws.region or aws.endpoint"
+            f"{what}: there is no such stream; correct stream, the region (aws.region, AWS_DEFAULT_REGION) "
+            "or the endpoint (aws.endpoint, AWS_ENDPOINT_URL)"
         ) from error
 
 
-async def until_answered(call: Callable[[], Awaitable[T]], what: str, *, timeout_s: float, clock: Clock) -> T:
+async def until_answered(
+    call: Callable[[], Awaitable[T]], what: str, *, timeout_s: float, clock: Clock, waiting: Waiting = STARTING
+) -> T:
     """Return what ``call`` returns; while AWS cannot be reached, throttles or fails, call again.
 
     Args:
@@ -162,6 +195,7 @@ async def until_answered(call: Callable[[], Awaitable[T]], what: str, *, timeout
         what: the beginning of the sentence of an error: cannot <do this> on <that>.
         timeout_s: after this there is no further try.
         clock: waits between tries.
+        waiting: who is told before each pause.
 
     Raises:
         MissingError: at once, as is.
@@ -183,9 +217,10 @@ async def until_answered(call: Callable[[], Awaitable[T]], what: str, *, timeout
             if clock.monotonic() + pause_s >= ends_at:
                 raise EndpointError(
                     f"{what}: expected an answer within {timeout_s:g} s, found {cause}; "
-                    "check aws.endpoint and aws.region, or raise aws.start_timeout_s"
+                    "check the endpoint (aws.endpoint, AWS_ENDPOINT_URL) and the region (aws.region, "
+                    f"AWS_DEFAULT_REGION), {waiting.advice}"
                 ) from error
-        log.warning("kcl_py.start.waiting", reason=f"{what}: {cause}", retry_in_s=pause_s)
+        waiting.tell(f"{what}: {cause}", pause_s)
         await clock.sleep(pause_s)
         pause_s = min(pause_s * 2, RETRY_MAX_S)
 

@@ -328,7 +328,8 @@ class Config(Section):
     def load(cls, path: str | PathLike[str], env: "Mapping[str, str] | None" = None) -> Self:
         """Read a YAML file; ``KCL_…`` variables of ``env`` (default: ``os.environ``) win over it.
 
-        An unknown ``KCL_…`` variable is a ``UserWarning``: Kubernetes injects such for a Service named kcl.
+        An unknown ``KCL_…`` variable is a ``UserWarning``: Kubernetes injects such for a Service named kcl. So is a
+        region that has no region's form, where no endpoint is set.
 
         Raises:
             ConfigError: with all faults of the file and the environment.

@@ -18,16 +18,20 @@ _SHOWN_CHARS = 60
 
 
 def faults_of(invalid: ValidationError, values: Mapping[str, Any]) -> list[str]:
-    """Make one sentence for each option that is wrong, in the order of the table.
+    """Make one sentence for each option that is wrong, in the order of the table; then the keys that are none.
 
+    A key that was probably meant for an option which is wrong stands before it: it is the cause.
     Of a section that may also be a word nothing is said where what is in it says more.
     """
     faults = dict(_fault(error["type"], error["loc"], error["msg"], values) for error in invalid.errors())
     order = list(options())
+
+    def place(path: str) -> tuple[int, bool]:
+        option = path if path in order else nearest_option(path)
+        return (order.index(option) if option in faults else len(order)), path in order
+
     return [
-        faults[path]
-        for path in sorted(faults, key=lambda path: order.index(path) if path in order else len(order))
-        if not any(other.startswith(f"{path}.") for other in faults)
+        faults[path] for path in sorted(faults, key=place) if not any(other.startswith(f"{path}.") for other in faults)
     ]
 
 

@@ -13,12 +13,15 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
+from kcl_py.log_line import TextLine, in_order
 from kcl_py.printable import printable
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "text", "json"]
 
 _OURS = "kcl_py"
+_TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
+"""ISO 8601, always of the same length."""
 
 
 def configure(level: Level, format: Format, *, file: TextIO | None = None) -> None:
@@ -29,15 +32,15 @@ def configure(level: Level, format: Format, *, file: TextIO | None = None) -> No
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.TimeStamper(fmt=_TIMESTAMP, utc=True),
         _with_traceback if number == logging.DEBUG else _without_traceback,
     ]
     render: Processor = structlog.processors.JSONRenderer(default=str)
     if is_text:
         before.append(_printable)
-        render = structlog.dev.ConsoleRenderer(colors=file.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        render = TextLine(is_terminal=file.isatty())
     structlog.configure(
-        processors=[*before, render],
+        processors=[*before, in_order, render],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(file=file),
     )
@@ -60,7 +63,7 @@ def _route_other_libraries(before: list[Processor], render: Processor, file: Tex
     drop_meta: Callable[..., Any] = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     name: Processor = structlog.stdlib.add_logger_name
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=[name, *before], processors=[drop_meta, render])
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=[name, *before], processors=[drop_meta, in_order, render])
     )
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.WARNING)

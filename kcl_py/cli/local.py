@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 """In the streams' ARNs."""
 MAX_PORT = 65_535
-_EXTRA = ("aiohttp",)
-"""What the extra ``local`` brings that is imported here."""
+EXTRA = ("aiohttp", "moto", "flask", "flask_cors")
+"""What the extra ``local`` brings, as it is imported. Source: pyproject.toml."""
 _STREAM = re.compile(r"([a-zA-Z0-9_.-]{1,128}):([1-9][0-9]{0,4})")
 _CHANGE_S, _REALISTIC_CHANGE_S = 0.05, 5.0
 """How long creating, splitting and the like take, of streams and of tables."""
@@ -64,9 +64,9 @@ def local_command(
 
 
 def _check_extra() -> None:
-    missing = [name for name in _EXTRA if find_spec(name) is None]
+    missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
-        raise ConfigError(f"cannot run a local AWS: {missing[0]} is not installed; pip install 'kcl-py[local]'")
+        raise ConfigError(f"cannot run a local AWS: {missing[0]} is not installed; install the extra 'local' of kcl-py")
 
 
 def _port(text: str) -> int:
@@ -80,7 +80,10 @@ def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:
     for text in texts:
         found = _STREAM.fullmatch(text)
         if found is None:
-            raise ConfigError(f"cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}")
+            raise ConfigError(
+                f"cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}; "
+                "a name has 1 to 128 of a-z A-Z 0-9 _ . -, and there are 1 to 99999 shards"
+            )
         if found[1] in streams:
             raise ConfigError(f"cannot create stream {found[1]!r} twice: give each --stream once")
         streams[found[1]] = int(found[2])
@@ -178,7 +181,7 @@ Ctrl-C ends it.
 For a shell:
   export AWS_ENDPOINT_URL={url} AWS_DEFAULT_REGION=us-east-1
   export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
-{create}  aws kinesis put-record --stream-name {name} --partition-key a --data aGVsbG8=
+{create}  printf hello | aws kinesis put-record --stream-name {name} --partition-key a --data fileb:///dev/stdin
   aws s3 mb s3://{name.lower()}-bucket
 
 For a worker's YAML (with the two access key variables above):

@@ -1,10 +1,12 @@
 """``kcl status FILE``: who holds which shard, and how far behind it is."""
 
 import json
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,14 +14,16 @@ import structlog
 
 from actors.clock import SystemClock
 from kcl_py.cli.loading import load_config
+from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
-from kcl_py.clients import connect_to_look, looking_at
+from kcl_py.clients import looking_at
 from kcl_py.errors import MissingError, RejectedError
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.row import WorkerRow
 from kcl_py.status import Report, report, text
 
 if TYPE_CHECKING:
+    from kcl_py.cli.screen import Look
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
     from kcl_py.sources.source import StreamInfo
@@ -35,12 +39,29 @@ def status_command(file: Path, *, as_json: bool, watching: bool) -> int:
             anyio.run(partial(watch, config, as_json=as_json))
         return 0
     status = anyio.run(_read, config)
-    say((json.dumps(status) if as_json else text(status)) + "\n")
+    if as_json or not sys.stdout.isatty():
+        say((json.dumps(status) if as_json else text(status)) + "\n")
+    else:
+        from kcl_py.cli.screen import Look
+
+        say(on_terminal(Look(status), SystemClock().time()))
     return 0
 
 
+def on_terminal(look: "Look", now_s: float) -> str:
+    """Write a look for the terminal that stdout is, however many lines it takes."""
+    from rich.console import Console
+
+    from kcl_py.cli.screen import screen
+
+    console = Console(width=get_terminal_size().columns)  # rich takes a dumb terminal for 80 wide
+    with console.capture() as written:
+        console.print(screen(look, now_s, console.width))
+    return written.get()
+
+
 async def _read(config: "Config") -> Report:
-    async with connect_to_look(config) as clients:
+    async with looking(config) as clients:
         return await read_status(clients.leases, config, stream=clients.stream, now_s=SystemClock().time())
 
 

@@ -38,7 +38,7 @@ class MotoS3:
             status, replied, body = await self._moto.answer(request, headers | {"X-Moto-Account-Id": ACCOUNT})
         except ImportError as error:
             return refused_s3(
-                ModelError("NotImplemented", f"cannot serve S3: {error}; pip install 'kcl-py[local]'", 501)
+                ModelError("NotImplemented", f"cannot serve S3: {error}; install the extra 'local' of kcl-py", 501)
             )
         except ApplicationError as error:  # moto checks little: nearly always the request is to blame
             return refused_s3(ModelError("InvalidRequest", f"moto cannot answer this: {error}"))

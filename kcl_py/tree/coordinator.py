@@ -131,7 +131,7 @@ class Coordinator(Actor):
             case Forgotten() | Deleted():
                 pass
             case RequestFailed(what, error):
-                self._worker.log.warning("kcl_py.coordinator.request_failed", request=what, error=str(error))
+                self._decisions.note_failure(what, error, self.clock.monotonic())
                 if what == "list":
                     self._discovery.audit.note_failure()
                 if what == "let go" and self._stop is not None and self.clock.monotonic() >= self._stop.until_at:

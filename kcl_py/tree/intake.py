@@ -1,10 +1,11 @@
 """What a Pipeline has received from its Producer and not finished: the reading, the buffer and their bytes.
 
-Never hands anything over, and never waits. Instants are monotonic seconds.
+Never hands anything over, and never waits.
 """
 
 from collections.abc import Callable
 
+from actors.clock import Clock
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Account
 from kcl_py.delivery.buffer import Buffer, Cut, after
@@ -20,11 +21,12 @@ class Intake:
     Args:
         config: how much may be read ahead, and how it is cut into batches.
         account: the bytes that this shard holds.
+        clock: tells how old records are.
         tell: tells the Producer, which reads when there is room.
     """
 
-    def __init__(self, config: Config, account: Account, tell: Callable[[object], object]) -> None:
-        self._config, self._account, self._tell = config, account, tell
+    def __init__(self, config: Config, account: Account, clock: Clock, tell: Callable[[object], object]) -> None:
+        self._config, self._account, self._clock, self._tell = config, account, clock, tell
         self._buffer = Buffer()
         self._reading = 0
         self.is_open = False
@@ -60,12 +62,12 @@ class Intake:
         """Whether a message is of the reading that is open, rather than of one that has been closed."""
         return message.reading == self._reading
 
-    def receive(self, fetched: FetchedBatch, now: float) -> bool:
+    def receive(self, fetched: FetchedBatch) -> bool:
         """Take in records, each of them once; False if they are of a reading that has been closed."""
         if not self.is_current(fetched):
             self._account.give_back(fetched.size_bytes)
             return False
-        self._last = Lag(fetched.lag_ms, now)
+        self._last = Lag(fetched.lag_ms, self._clock.monotonic())
         records = after(fetched.records, self._received)
         repeated = len(fetched.records) - len(records)
         if records:
@@ -75,9 +77,9 @@ class Intake:
             self._free(repeated, 0 if records else fetched.size_bytes)
         return True
 
-    def note_caught_up(self, caught_up: CaughtUp, now: float) -> None:
+    def note_caught_up(self, caught_up: CaughtUp) -> None:
         """Note that a reply held no records."""
-        self._last = Lag(caught_up.lag_ms, now)
+        self._last = Lag(caught_up.lag_ms, self._clock.monotonic())
 
     def take(self) -> Cut:
         """Take out the next batch."""
@@ -108,11 +110,17 @@ class Intake:
         self._in_hand = None
 
     def lag(self) -> Lag | None:
-        """How far the oldest record that is not finished is behind, or, without one, what the last reply said."""
+        """How old the oldest record is that is not finished, or, without one, how far the last reply was behind.
+
+        By whichever says more: when the stream received it, by this machine's clock; or the reply that it came with.
+        """
         oldest = self._in_hand or self._buffer.oldest
         if oldest is None:
             return self._last
-        return Lag(max(oldest.lag.lag_ms, 1), oldest.lag.at, is_growing=True)
+        now = self._clock.monotonic()
+        arrived_s = oldest.records[0].arrived_s
+        age_ms = int((self._clock.time() - arrived_s) * 1000) if arrived_s else 0
+        return Lag(max(age_ms, oldest.lag.lag_ms + int((now - oldest.lag.at) * 1000), 1), now, is_growing=True)
 
     def _free(self, records: int, size_bytes: int) -> None:
         self._account.give_back(size_bytes)

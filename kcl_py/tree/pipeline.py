@@ -56,7 +56,7 @@ class Pipeline(Supervisor):
         self._worker, self._shard_id = worker, shard_id
         self._log = worker.log.bind(shard_id=shard_id)
         self._account = worker.budget.account(lambda: self.ref.tell(DropAhead()))
-        self._intake = Intake(worker.config, self._account, lambda message: self._producer.tell(message))
+        self._intake = Intake(worker.config, self._account, worker.clock, lambda message: self._producer.tell(message))
         self._ledger = Ledger()
         self._batch: Delivery | None = None
         self._children: tuple[ShardInfo, ...] | None = None
@@ -92,7 +92,7 @@ class Pipeline(Supervisor):
                 self._children = children
                 self._hand_over()
             case CaughtUp():
-                self._intake.note_caught_up(message, self.clock.monotonic())
+                self._intake.note_caught_up(message)
                 self._tell_progress()
             case DropAhead():
                 self._drop_ahead()
@@ -177,7 +177,7 @@ class Pipeline(Supervisor):
 
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._batch is not None or bool(self._intake)
-        if not self._intake.receive(fetched, self.clock.monotonic()):
+        if not self._intake.receive(fetched):
             return
         self._hand_over()
         if not has_records:

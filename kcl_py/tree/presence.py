@@ -19,7 +19,7 @@ class Presence:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._beat = 0
-        self._since_at: float | None = None
+        self._since_at = self._written_at = float("-inf")
         self._news = 0
         self._changed: tuple[str, ...] = ()
         self.held_off: str | None = None
@@ -54,9 +54,14 @@ class Presence:
         self._beat += 1
 
     def note_written(self, now: float) -> None:
-        if self._since_at is None:
+        if self._is_forgotten(now):
             self._since_at = now
+        self._written_at = now
 
     def seconds(self, now: float) -> float:
-        """For how long others have been able to see this worker."""
-        return 0.0 if self._since_at is None else now - self._since_at
+        """For how long others have been able to see this worker, and to see that it lives."""
+        return 0.0 if self._is_forgotten(now) else now - self._since_at
+
+    def _is_forgotten(self, now: float) -> bool:
+        """Whether others may have taken it for dead meanwhile, as while its process stands still."""
+        return now > self._written_at + self._worker.config.leases.failover_s

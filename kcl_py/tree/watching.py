@@ -23,6 +23,8 @@ class Watching:
         self._capacities = Capacities(worker, reads.paces["scan"], reads.paces["members"])
         self._changed: dict[str, float] = {}
         """What is to be read, and since when."""
+        self._malformed: tuple[str, ...] = ()
+        """What was wrong with items at the last look."""
 
     @property
     def _is_wide(self) -> bool:
@@ -30,8 +32,7 @@ class Watching:
 
     def note_scan(self, scanned: Scanned, held: Mapping[str, Holding]) -> dict[str, LeaseRow]:
         """Take in the whole table; return its rows in the order of their keys."""
-        for sentence in scanned.scan.malformed:
-            self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
+        self._say_what_is_malformed(scanned.scan.malformed)
         rows = {row.key: row for row in sorted(scanned.scan.rows, key=lambda row: row.key)}
         changed = self._view.note_scan(rows, begun_at=scanned.begun_at, ended_at=scanned.ended_at)
         self._forget(list(self._changed), scanned.begun_at)
@@ -86,6 +87,12 @@ class Watching:
         """
         tick_s = self._worker.config.leases.tick_s
         return self._view.overdue_rows(now - tick_s, apart_s=tick_s if self._is_wide else 0.0)
+
+    def _say_what_is_malformed(self, sentences: tuple[str, ...]) -> None:
+        """Name items that are no leases, once each, and again if they were mended between."""
+        for sentence in sorted(set(sentences).difference(self._malformed)):
+            self._worker.log.warning("kcl_py.table.malformed_row", error=sentence)
+        self._malformed = sentences
 
     def _note_changed(self, keys: Iterable[str], now: float) -> None:
         self._changed.update(dict.fromkeys(sorted(keys), now))

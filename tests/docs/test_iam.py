@@ -1,8 +1,12 @@
 """The policies of the page on IAM: with them everything works, and each of their actions is needed."""
 
+import asyncio
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +14,15 @@ import structlog
 from botocore.exceptions import ClientError
 
 from actors import Clock
+from actors.clock import SystemClock
 from kcl_py import Config, Stream
+from kcl_py.cli.asking import wait_for_answers
+from kcl_py.cli.leases import reset_command, set_command
 from kcl_py.cli.status import read_status
 from kcl_py.clients import Clients
 from kcl_py.config import Fetch, Leases
 from kcl_py.leases.dynamodb import DynamoLeaseStore
+from kcl_py.leases.row import LeaseRow, Request
 from kcl_py.local.client import KinesisClient
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.client import DynamoDBClient
@@ -31,6 +39,7 @@ from tests.simloop import sim_loop, simulated
 Permission = tuple[str, str]
 """An action and what it is allowed on."""
 RECORDS = 40
+FIRST = {"PartitionKey": "0", "Data": b"x"}
 
 
 def policies() -> Iterator[frozenset[Permission]]:
@@ -43,7 +52,7 @@ def policies() -> Iterator[frozenset[Permission]]:
         yield frozenset(found)
 
 
-RUN, CREATE, LOOK = policies()
+RUN, CREATE, LOOK, MEND = policies()
 
 
 class Allowed:
@@ -87,8 +96,8 @@ class Counting(RecordProcessor):
 class Account:
     """An AWS account with a stream, and what somebody in it may do."""
 
-    def __init__(self, permissions: frozenset[Permission]) -> None:
-        self.clock: Clock = SimClock(sim_loop())
+    def __init__(self, permissions: frozenset[Permission], clock: Clock | None = None) -> None:
+        self.clock = clock or SimClock(sim_loop())
         self.permissions, self.used = permissions, set[Permission]()
         self.kinesis = Kinesis(self.clock, delay_s=0.05)
         self.kinesis.add_stream("orders", 2)
@@ -200,3 +209,43 @@ async def test_looking_needs_what_its_policy_says() -> None:
     await clients.leases.find()
     assert len((await read_status(clients.leases, account.config, now_s=0.0))["shards"]) == 3
     assert account.used == LOOK
+
+
+def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``kcl leases`` does: a row is made, one is moved, one goes, and an answer is waited for."""
+    account = Account(RUN | CREATE, SystemClock())
+    file = tmp_path / "orders.yaml"
+    file.write_text("{app: orders, stream: orders, processor: m:C, aws: {region: eu-west-1}}")
+
+    @asynccontextmanager
+    async def connected(config: Config) -> AsyncIterator[Clients]:
+        clients = account.clients()
+        assert isinstance(clients.leases, DynamoLeaseStore)
+        info = await clients.source.describe()
+        await clients.leases.find()
+        yield Clients(clients.source, clients.leases, info)
+
+    async def prepare() -> None:
+        store = account.clients().leases
+        await store.ensure()
+        for key in ("shardId-000000000000", "shardId-000000000009"):
+            await store.create(LeaseRow(key))
+
+    async def wait() -> None:
+        store = account.clients().leases
+        [row] = [row for row in (await store.scan()).rows if row.key == "shardId-000000000000"]
+        assert (
+            await wait_for_answers(
+                store, {row.key: (Request("r1", "release"), replace(row, owner="somebody"))}, patience_s=10
+            )
+            == 0
+        )
+
+    monkeypatch.setattr("kcl_py.cli.leases.connect_to_look", connected)
+    asyncio.run(prepare())
+    account.permissions, account.used = LOOK | MEND, set()
+    assert reset_command(file, None, is_sure=True) == 0
+    [record] = account.kinesis.call("PutRecords", {"StreamName": "orders", "Records": [FIRST]})["Records"]
+    assert set_command(file, record["ShardId"], record["SequenceNumber"], is_sure=True) == 0
+    asyncio.run(wait())
+    assert account.used == LOOK | MEND

@@ -67,6 +67,38 @@ def test_event_is_text_when_on_a_terminal() -> None:
     assert json.loads(terminal.getvalue().splitlines()[-1])["event"] == "kcl_py.lease.lost"
 
 
+def test_json_lines_begin_alike_however_the_event_was_put_together() -> None:
+    """People and cut(1) read them too; contextvars come in any order."""
+    file = io.StringIO()
+    log.configure("info", "json", file=file)
+    with structlog.contextvars.bound_contextvars(worker="w/1", stream="flights", app="demo"):
+        structlog.get_logger().info("kcl_py.lease.taken", why="free", epoch=3, shard_id="shardId-0")
+    structlog.get_logger().bind(stream="flights", worker="w/1", app="demo").info("kcl_py.lease.lost", why="x")
+    first = ["timestamp", "level", "event", "app", "stream", "worker"]
+    assert [list(line) for line in lines(file)] == [[*first, "shard_id", "epoch", "why"], [*first, "why"]]
+
+
+def test_text_says_first_what_differs_and_on_a_terminal_once_what_is_the_same() -> None:
+    """A line is to be read before it wraps; in a file every line says whose it is."""
+    shown = {}
+    for file in (Terminal(), io.StringIO()):
+        log.configure("info", "text", file=file)
+        for worker in ("w/1", "w/1", "w/2"):
+            logger = structlog.get_logger().bind(app="demo", stream="flights", worker=worker)
+            logger.warning("kcl_py.lease.lost", why="expired", shard_id="shardId-0", epoch=3)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
+        shown[file.isatty()] = re.sub(r"\d\d:\d\d:\d\d\.\d\d\dZ", "15:00:00.000Z", text).splitlines()
+    lost = "warning kcl_py.lease.lost shard_id=shardId-0 epoch=3 why=expired"
+    assert shown[True] == [
+        f"15:00:00.000Z {lost} app=demo stream=flights worker=w/1",
+        f"15:00:00.000Z {lost}",
+        f"15:00:00.000Z {lost} worker=w/2",
+    ]
+    assert [line.partition("T")[2] for line in shown[False]] == [
+        f"15:00:00.000Z {lost} app=demo stream=flights worker={worker}" for worker in ("w/1", "w/1", "w/2")
+    ]
+
+
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_what_an_event_quotes_cannot_steer_the_terminal(style: Any) -> None:
     """Exceptions of users and rows of others end in events; a traceback keeps its lines."""

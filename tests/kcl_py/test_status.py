@@ -116,6 +116,11 @@ def test_fault_of_a_shard_that_nobody_could_run_is_shown() -> None:
     assert shard(LeaseRow("s", native=Native(owner="gone", fault="broken")))["fault"] == "broken"
 
 
+def test_a_shard_through_which_nothing_flows_is_shown_like_others() -> None:
+    """A row can hold a whole number: 0 beside 0.0 would look like another thing."""
+    assert json.dumps(shard(LeaseRow("s", throughput_kbps=0))["throughput_kbps"]) == "0.0"
+
+
 def test_lag_is_unknown_when_no_shard_tells_it() -> None:
     """Unknown is not zero."""
     assert report(CONFIG, [LeaseRow("s")], [], NOW_S)["totals"]["max_lag_ms"] is None

@@ -1,5 +1,6 @@
 """What the tests with real processes share: one ``kcl local``, and a fleet of its own for each test."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
@@ -52,3 +53,11 @@ def aws_and_fleet(tmp_path: Path) -> Iterator[tuple[Process, Fleet]]:
     """An AWS that the test may end, and a fleet on it."""
     with running_local(tmp_path) as (local, url), a_fleet(url, tmp_path) as fleet:
         yield local, fleet
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """An address at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"

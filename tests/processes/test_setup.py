@@ -1,8 +1,6 @@
 """AWS is not as the configuration says: one ``error:`` line that names the thing, and exit 3; later, exit 1."""
 
 import signal
-import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,14 +10,6 @@ from tests.processes.process import the_error
 
 ON_DEMAND = {"BillingMode": "PAY_PER_REQUEST"}
 PROVISIONED = {"BillingMode": "PROVISIONED", "ProvisionedThroughput": {"ReadCapacityUnits": 7, "WriteCapacityUnits": 3}}
-
-
-@pytest.fixture
-def nowhere() -> Iterator[str]:
-    """An address at which nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def failing(fleet: Fleet, command: str = "run", **options: object) -> str:
@@ -75,6 +65,16 @@ def test_no_region_says_what_to_set(fleet: Fleet, command: str) -> None:
 def test_unreachable_endpoint_is_named(fleet: Fleet, nowhere: str, command: str) -> None:
     """After ``aws.start_timeout_s`` at the latest."""
     assert nowhere in failing(fleet, command, aws__endpoint=nowhere, aws__start_timeout_s=0.5)
+
+
+@pytest.mark.parametrize("command", [["status"], ["status", "--watch", "--json"], ["leases", "show"]])
+def test_who_looks_at_an_endpoint_that_is_not_there_gets_one_line(
+    fleet: Fleet, nowhere: str, command: list[str]
+) -> None:
+    """Not a worker's log."""
+    looked = fleet.run(*command, "worker.yaml", aws__endpoint=nowhere, aws__start_timeout_s=0.5)
+    assert (looked.returncode, looked.stdout) == (3, "")
+    assert [line[:26] for line in looked.stderr.splitlines()] == ["error: cannot read stream "]
 
 
 @pytest.mark.parametrize("command", ["run", "status"])

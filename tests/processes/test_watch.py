@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 from threading import Thread
@@ -90,6 +91,49 @@ def test_watching_ends_with_its_terminal(fleet: Fleet) -> None:
         assert watch.wait(PATIENCE_S) == 0
         assert watch.stderr is not None
         assert watch.stderr.read() == b""
+
+
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_a_terminal_gets_a_status_that_fits(fleet: Fleet, kind: str) -> None:
+    """All columns, however wide, are for a pipe."""
+    fleet.create(2)
+    fleet.put(10)
+    fleet.start(leases__worker_id="a-host-with-a-name-that-takes-much-room.eu-west-1.compute.internal-12345")
+    fleet.until_delivered(10)
+    command = [KCL, "status", "worker.yaml"]
+    shown = on_terminal(command, fleet, TERM=kind, COLUMNS="80")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown.splitlines()]
+    assert [line[:20] for line in lines if line.startswith("shardId")] == [
+        "shardId-000000000000",
+        "shardId-000000000001",
+    ]
+    assert max(map(len, lines)) <= 80
+    assert ("\x1b" in shown) == (kind == "xterm")
+    piped = subprocess.run(command, cwd=fleet.folder, env=fleet.env(), capture_output=True, text=True, check=True)
+    assert "throughput_kbps" in piped.stdout
+
+
+def test_a_terminal_says_on_one_line_what_is_waited_for(fleet: Fleet, nowhere: str) -> None:
+    """It is gone before the error, or the table; the cursor is there again."""
+    shown = on_terminal(
+        [KCL, "status", "worker.yaml"], fleet, TERM="xterm", COLUMNS="80", aws__endpoint=nowhere, aws__start_timeout_s=1
+    )
+    assert "waiting: cannot read stream" in shown
+    assert "kcl_py.start.waiting" not in shown
+    assert shown.rpartition("\x1b[2K")[2].startswith("error: cannot read stream")
+    assert shown.count("\n") == 2, "after that line and the error"
+    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l")
+
+
+def on_terminal(command: list[str], fleet: Fleet, **variables: object) -> str:
+    """Return all that a command writes to a terminal."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(command, cwd=fleet.folder, env=fleet.env(**variables), stdout=its, stderr=its) as looked:
+        os.close(its)
+        shown = b"".join(read_on(ours))
+        looked.wait(PATIENCE_S)
+    os.close(ours)
+    return shown.decode()
 
 
 def test_a_terminal_that_can_only_add_lines_gets_reports(fleet: Fleet) -> None:

@@ -172,6 +172,12 @@ def test_what_the_ownership_before_had_asked_for_is_not_in_the_hand_of_the_next(
         assert set(judged([*map(put, range(4)), TAKEN, *before, *anew, late, *after])) == found
 
 
+def test_a_row_is_freed_by_its_owner_or_by_hand() -> None:
+    """Not by the owner before, whose request was under way for long."""
+    for life, found in (("a", set()), ("", set()), ("b", {"only_the_owner_writes_a_checkpoint"})):
+        assert set(judged([*READ, row(4.0, "100"), row(5.0, "100", w=life, owner=None)])) == found
+
+
 def test_a_row_that_was_deleted_names_nobody() -> None:
     """Its holder stopped before it could be made anew."""
     end = [line(94.0, "deleted", shard="s0", w=""), line(98.0, "stop", w="a", grace_s=3.0),

@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from kcl_py.cli.asking import wait_for_answers
+from kcl_py.errors import RejectedError
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.requests import RELEASE
 from kcl_py.leases.row import LeaseRow, Request
@@ -30,6 +31,17 @@ async def test_wait_is_over_in_time_however_slow_the_table_is(capsys: pytest.Cap
     with anyio.fail_after(30):
         assert await wait_for_answers(MuteStore(), {"s-1": (ASKED, LeaseRow("s-1"))}, patience_s=1) == 1
     assert "no answer within 1 s about s-1: what is asked stands, and whoever" in capsys.readouterr().err
+
+
+async def test_who_may_not_look_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """The holder may have answered; nobody can tell."""
+
+    class ClosedStore(MemoryLeaseStore):
+        async def read(self, key: str) -> LeaseRow | None:
+            raise RejectedError("GetItem", key, "AccessDeniedException", "not authorized to perform dynamodb:GetItem")
+
+    assert await wait_for_answers(ClosedStore(), {"s-1": (ASKED, LeaseRow("s-1"))}, patience_s=1) == 1
+    assert "not authorized to perform dynamodb:GetItem" in capsys.readouterr().err
 
 
 async def test_who_is_cut_off_during_a_look_is_told_that_requests_stand(capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,13 +119,17 @@ def test_processor_that_cannot_be_used_is_one_error(folder: Path, command: str, 
     assert fault in line
 
 
-def test_run_puts_several_faults_on_its_one_line(folder: Path) -> None:
-    """The last line of a failed run says all."""
-    done = kcl(folder, "run", write(folder, GOOD + "grace_s: x\nstrem: y\n"))
+@pytest.mark.parametrize("command", [("run",), ("status",), ("leases", "show")])
+def test_other_commands_put_every_fault_on_a_line_of_its_own_before_the_error(
+    folder: Path, command: tuple[str, ...]
+) -> None:
+    """They read as those of ``check``; a failure ends with one error line all the same."""
+    file = write(folder, GOOD + "grace_s: x\nstrem: y\n")
+    done = kcl(folder, *command, file)
     assert done.returncode == 2
     (line,) = error_lines(done)
-    assert "grace_s: " in line
-    assert "strem: " in line
+    assert line == "error: cannot use this configuration: expected no faults, found 2, each on a line above"
+    assert [f"error: {fault}" for fault in done.stderr.splitlines()[:-1]] == error_lines(kcl(folder, "check", file))
 
 
 def test_check_puts_every_fault_on_a_line_of_its_own(folder: Path) -> None:

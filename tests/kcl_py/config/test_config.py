@@ -221,6 +221,29 @@ def test_all_faults_are_reported_at_once() -> None:
     ]
 
 
+def test_misspelt_key_is_named_before_the_option_that_lacks_it() -> None:
+    """The cause first, then what follows from it; keys that nothing follows from come last."""
+    options: dict[str, Any] = {
+        "app": "demo",
+        "procesor": "m:C",
+        "stream": "flights",
+        "grace": "1",
+        "leases": {"billing": {"read": 1, "wrte": 1}, "store": "x"},
+        "aws": {"start_timeout_s": 0},
+    }
+    with pytest.raises(ConfigError) as caught:
+        Config(**options)
+    assert [fault.partition(":")[0] for fault in caught.value.faults] == [
+        "procesor",
+        "processor",
+        "aws.start_timeout_s",
+        "leases.store",
+        "leases.billing.wrte",
+        "leases.billing.write",
+        "grace",
+    ]
+
+
 def test_config_is_frozen() -> None:
     """What was checked stays as it was checked."""
     config = Config(**REQUIRED)

@@ -117,6 +117,51 @@ def test_other_variables_are_left_alone(file: Path) -> None:
     assert load(file, REQUIRED, AWS_REGION="eu-west-1", KCLX="1").aws.region is None
 
 
+AWS_HAS_NONE = "expected a region such as eu-west-1, found 'eu-west1'; AWS has none of that form"
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "where"),
+    [
+        ("aws: {region: eu-west1}\n", {}, "aws.region"),
+        ("aws: {region: eu-west-1, dynamodb: {region: eu-west1}}\n", {}, "aws.dynamodb.region"),
+        ("", {"AWS_DEFAULT_REGION": "eu-west1"}, "AWS_DEFAULT_REGION"),
+        (
+            "stream: arn:aws:kinesis:eu-west1:123456789012:stream/flights\naws: {dynamodb: {region: eu-west-1}}\n",
+            {},
+            "stream",
+        ),
+    ],
+)
+def test_region_without_a_regions_form_is_warned_about(file: Path, text: str, env: dict[str, str], where: str) -> None:
+    """Once, wherever it comes from: AWS would be asked for at a host that there is not."""
+    required = REQUIRED.replace("stream: flights\n", "") if "stream:" in text else REQUIRED
+    with pytest.warns(UserWarning, match=f"^{where}: {AWS_HAS_NONE}") as warned:
+        load(file, required + text, **env)
+    assert len(warned) == 1
+
+
+@pytest.mark.parametrize(
+    "region", ["us-east-1", "us-gov-west-1", "eusc-de-east-1", "us-isob-east-1", "ap-southeast-10"]
+)
+def test_regions_of_aws_have_a_regions_form(file: Path, region: str) -> None:
+    """Those of all its partitions; a warning here would be an error."""
+    assert load(file, REQUIRED + f"aws: {{region: {region}}}\n").aws.region == region
+
+
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [
+        ("aws: {region: local, endpoint: http://127.0.0.1:4567}\n", {}),
+        ("aws: {region: local, kinesis: {endpoint: http://127.0.0.1:4567}}\nleases: {store: memory}\n", {}),
+        ("aws: {region: local}\n", {"AWS_ENDPOINT_URL": "http://127.0.0.1:4567"}),
+    ],
+)
+def test_any_region_will_do_at_an_endpoint_of_ones_own(file: Path, text: str, env: dict[str, str]) -> None:
+    """Others have regions of other names."""
+    assert load(file, REQUIRED + text, **env).aws.region == "local"
+
+
 def test_unknown_key_without_value_is_a_fault_too(file: Path) -> None:
     """Null means the default only where there is one."""
     assert faults(file, REQUIRED + "colour:\n") == ["colour: expected a known key, found 'colour'"]

@@ -240,9 +240,13 @@ def test_row_that_is_asked_for_counts_for_its_receiver_and_is_not_asked_for_agai
 def test_ended_and_blocked_rows_count_nowhere() -> None:
     """A table full of finished shards makes nobody busy."""
     rows = rows_of(["other"] * 8)
-    done = {key: ended(row) for key, row in list(rows.items())[:4]}
-    fleet = a_fleet(rows | done, a_worker("other"), offered=(), blocked=frozenset(list(rows)[4:7]))
-    assert plan(fleet) == Plan()
+    blocked = frozenset(list(rows)[4:7])
+    for owner in (None, "other"):  # the Java client leaves the name
+        done = {key: replace(ended(row), owner=owner) for key, row in list(rows.items())[:4]}
+        fleet = a_fleet(rows | done, a_worker("other"), offered=(), blocked=blocked)
+        assert plan(fleet) == Plan()
+        limited = replace(fleet, me=a_worker("me", limit=1), others=[])
+        assert plan(limited).spilled == 0
 
 
 def test_resting_row_is_left_to_others() -> None:

@@ -71,10 +71,10 @@ def test_shards_without_data_are_spread_by_their_number() -> None:
 
 def test_small_differences_of_throughput_move_nothing() -> None:
     """Rates vary all the time; a shard that goes back and forth would cost more than it helps."""
-    rows = rows_of(["me"] * 4 + ["other"] * 4)
-    rows = {key: replace(row, throughput_kbps=100.0 if row.owner == "me" else 118.0) for key, row in rows.items()}
+    rows = rows_of(["me"] * 20 + ["other"] * 20)
+    rows = {key: replace(row, throughput_kbps=10.0 if row.owner == "me" else 12.0) for key, row in rows.items()}
     assert plan(a_fleet(rows, a_worker("other"), strategy="throughput")) == Plan()
-    more = {key: replace(row, throughput_kbps=100.0 if row.owner == "me" else 250.0) for key, row in rows.items()}
+    more = {key: replace(row, throughput_kbps=10.0 if row.owner == "me" else 13.0) for key, row in rows.items()}
     assert len(plan(a_fleet(more, a_worker("other"), strategy="throughput")).pulls) == 1
 
 

@@ -6,18 +6,66 @@ from typing import Any
 import pytest
 
 from kcl_py.errors import ConditionFailedError
-from kcl_py.leases import rules
+from kcl_py.leases import by_hand, rules
 from kcl_py.leases.items import item_from_row, row_from_item
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import AT_TIMESTAMP, SHARD_END, Halt, LeaseRow, Native
-from kcl_py.leases.store import Is, Write
+from kcl_py.leases.store import AnyOf, Is, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
-from tests.contract.lease_rows import CASES, JAVA, ME, MINE, OTHER, THIRD, Case, a_handoff, a_row
+from tests.contract.lease_rows import BY_HAND, CASES, JAVA, ME, MINE, OTHER, THIRD, Case, a_handoff, a_row
 from tests.simloop import simulated
 
 HEARTBEAT = rules.heartbeat(a_row(), **MINE, report=rules.Report(position=SequenceNumber(1500)))
 BEATEN = a_row(counter=42, checkpoint="1500", switches=0)
+
+
+SEEN = ("leaseCounter", "leaseOwner", "checkpointOwner")
+HELD = ("leaseCounter", "leaseOwner|checkpointOwner", "native.token")
+TESTED = {
+    "take": SEEN,
+    "heartbeat": HELD,
+    "checkpoint": HELD,
+    "start handoff": ("leaseOwner", "checkpointOwner", "native.token"),
+    "transfer": (*SEEN, "native.token"),
+    "cancel handoff by receiver": ("leaseOwner", "checkpointOwner"),
+    "cancel handoff by holder": (*SEEN, "native.token"),
+    "create child": HELD,
+    "complete": HELD,
+    "release": (*SEEN, "native.token"),
+    "seek": (*HELD, "native.request.id"),
+    "refuse": (*HELD, "native.request.id"),
+    "let go": SEEN,
+    "delete completed": ("checkpoint", "leaseCounter"),
+    "reset": ("leaseCounter", "native.stream"),
+    "request": ("leaseOwner", "checkpointOwner", "native.token", "native.request"),
+    "withdraw": ("native.request.id",),
+    "reposition": SEEN,
+    "evict": SEEN,
+    "remove": SEEN,
+}
+"""What each write tests: the column "Goes through while" of docs/leases.md."""
+CONDITIONS = (
+    rules.parent_is_mine(a_row(), **MINE),
+    rules.delete_completed(a_row()),
+    rules.reset(a_row()),
+    by_hand.remove(a_row()),
+)
+
+
+def paths(test: Test) -> str:
+    """Name what is tested; of two that will do, both."""
+    return "|".join(".".join(each.path) for each in (test.tests if isinstance(test, AnyOf) else (test,)))
+
+
+@pytest.mark.parametrize("operation", TESTED)
+def test_write_tests_what_the_protocol_says_and_no_less(operation: str) -> None:
+    """A release that answers a request to let go tests that this still stands, too."""
+    writes = [*(case.write for case in (*CASES, *BY_HAND)), *CONDITIONS]
+    found = {tuple(map(paths, write.tests)) for write in writes if write.operation == operation}
+    answers = {(*TESTED[operation], "native.request.id")} if operation == "release" else set()
+    assert found == {TESTED[operation]} | answers
+    assert {write.operation for write in writes} == TESTED.keys()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -88,6 +136,9 @@ def test_write_is_lost_when_the_row_is_missing(case: Case) -> None:
         pytest.param(rules.transfer(a_handoff(), owner=ME), a_row(), "again", id="transfer too late: cancelled"),
         pytest.param(
             rules.release(a_row(), **MINE), a_handoff(), "again", id="release too late: a handoff was asked for"
+        ),
+        pytest.param(
+            rules.cancel_handoff_by_receiver(a_handoff(), owner=OTHER), a_row(counter=44), "succeeded", id="withdrawn"
         ),
         pytest.param(
             rules.cancel_handoff_by_receiver(a_handoff(), owner=OTHER),

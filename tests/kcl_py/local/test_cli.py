@@ -13,7 +13,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from kcl_py.cli.local import EXTRA
 from tests.kcl_py.local.world import boto
+from tests.test_wheel import PROJECT
 
 COMMAND = [sys.executable, "-m", "kcl_py.local"]
 
@@ -166,7 +168,8 @@ def test_a_stream_that_is_not_name_and_shards_is_one_error_line_and_exit_2(text:
     code, errors = failing("--stream", text)
     assert (code, errors) == (
         2,
-        f"error: cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}\n",
+        f"error: cannot read --stream: expected NAME:SHARDS such as flights:4, found {text!r}; "
+        "a name has 1 to 128 of a-z A-Z 0-9 _ . -, and there are 1 to 99999 shards\n",
     )
 
 
@@ -179,7 +182,7 @@ def test_what_cannot_be_served_is_one_error_line_and_exit_2(arguments: list[str]
     assert (code, errors.count("\n"), errors.startswith("error: cannot ")) == (2, 1, True)
 
 
-@pytest.mark.parametrize("missing", ["aiohttp"])
+@pytest.mark.parametrize("missing", EXTRA)
 def test_without_the_extra_local_the_error_names_it(missing: str) -> None:
     """Nothing is started."""
     run = "runpy.run_module('kcl_py.local', run_name='__main__')"
@@ -187,8 +190,14 @@ def test_without_the_extra_local_the_error_names_it(missing: str) -> None:
     code, errors = failing(command=[sys.executable, "-c", program])
     assert (code, errors) == (
         2,
-        f"error: cannot run a local AWS: {missing} is not installed; pip install 'kcl-py[local]'\n",
+        f"error: cannot run a local AWS: {missing} is not installed; install the extra 'local' of kcl-py\n",
     )
+
+
+def test_the_extra_is_all_that_it_brings() -> None:
+    """A part of it that is missing is told at the start, not by the first request that needs it."""
+    names = [re.split(r"[\[>]", needed)[0].replace("-", "_") for needed in PROJECT["optional-dependencies"]["local"]]
+    assert set(names) == set(EXTRA)
 
 
 def test_local_tells_the_streams_that_are_there_when_its_data_were_kept(tmp_path: Path) -> None:

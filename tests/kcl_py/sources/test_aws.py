@@ -2,10 +2,15 @@
 
 import pickle
 from datetime import UTC, datetime
+from errno import ECONNREFUSED
+from socket import EAI_AGAIN, EAI_NONAME, gaierror
+from ssl import SSLError
 from typing import Any
 
 import anyio
 import pytest
+from aiohttp import ClientConnectorDNSError, ClientConnectorError
+from aiohttp.client_reqrep import ConnectionKey
 from botocore import exceptions as boto
 
 from actors.testing import ManualClock
@@ -122,6 +127,40 @@ def test_translate_says_where_no_connection_could_be_made(error: Exception) -> N
     assert fault.retryable
     assert "cannot connect to http://localhost:1" in str(fault)
     assert "hidden-secret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (gaierror(EAI_NONAME, "Name or service not known"), "(no such host)"),
+        (gaierror(EAI_AGAIN, "Temporary failure in name resolution"), "(its name cannot be looked up now)"),
+        (ConnectionRefusedError(ECONNREFUSED, "Connect call failed"), "(connection refused)"),
+        (SSLError(1, "wrong version number"), "(ClientConnectorError)"),
+    ],
+    ids=["unknown", "for now", "refused", "no TLS"],
+)
+def test_translate_says_in_plain_words_why_there_is_no_connection(fault: OSError, said: str) -> None:
+    """As the client library hands them over."""
+    key = ConnectionKey("localhost", 1, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None)
+    kind = ClientConnectorDNSError if isinstance(fault, gaierror) else ClientConnectorError
+    error = boto.EndpointConnectionError(endpoint_url=URL, error=kind(key, fault))
+    assert str(translate(error, "GetRecords", "orders")).endswith(f"cannot connect to http://localhost:1 {said}")
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (boto.ProfileNotFound(profile="nope"), "correct aws.profile or AWS_PROFILE"),
+        (boto.PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY"), "set both AWS_ACCESS_KEY_ID"),
+        (boto.NoCredentialsError(), "set aws.profile"),
+        (boto.InvalidRegionError(region_name="not a region"), "correct aws.region or AWS_DEFAULT_REGION"),
+        (boto.ConfigParseError(path="config"), "check aws.profile"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_translate_says_what_to_do_about_credentials(error: Exception, remedy: str) -> None:
+    """Whatever is missing."""
+    assert f"; {remedy}" in str(translate(error, "connect", "kinesis"))
 
 
 def test_translate_leaves_out_the_values_that_validation_quotes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kcl_py.clients import connect, connect_leases
+from kcl_py.clients import LOOK_TIMEOUT_S, connect, connect_leases, connect_to_look
 from kcl_py.config import Config
 from kcl_py.errors import AwsSetupError, ConfigError, CredentialsError, EndpointError, StreamNotFoundError
 from kcl_py.sources.kinesis.polling import KinesisSource
@@ -129,9 +129,25 @@ async def test_connect_gives_up_at_its_timeout_when_nothing_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(EndpointError, match=f"at {url}: expected an answer within 0.2 s, found .*cannot connect"):
+        with pytest.raises(EndpointError, match=f"at {url}: expected an answer within 0.2 s, found .*refused"):
             async with connect(a_config(url, start_timeout_s=0.2)):
                 pass
+
+
+async def test_who_looks_is_not_kept_waiting_as_a_worker_is() -> None:
+    """Told each time that there is no answer, and after 5 s that there will be none."""
+    told, clock = list[str](), PromptClock()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(EndpointError, match=rf"at {url}: expected an answer within 5 s, .*the network$"):
+            async with connect_to_look(
+                a_config(url, leases={"store": "dynamodb"}), clock=clock, tell=lambda reason, _: told.append(reason)
+            ):
+                pass
+    assert sum(clock.slept_s) < LOOK_TIMEOUT_S
+    assert len(told) == len(clock.slept_s) > 2
+    assert all(f"cannot read stream 'orders' in eu-west-1 at {url}: " in one for one in told)
 
 
 async def test_connect_gives_up_at_its_timeout_when_the_server_is_silent(stub: StubService) -> None:

@@ -38,6 +38,22 @@ async def test_malformed_row_hurts_nobody_and_is_reported(log: LogCapture) -> No
 
 
 @simulated
+async def test_malformed_row_is_reported_once_and_again_when_it_has_been_mended_between(log: LogCapture) -> None:
+    """Not with each look at the table, for as long as it lies there."""
+    fleet = Fleet(shards=1)
+    await running(fleet)
+    for key in ("one", "other", "one"):
+        fleet.store.items[key] = {"leaseKey": key, "leaseCounter": "many"}
+        await asyncio.sleep(10 * FAILOVER_S)
+        if key == "other":
+            del fleet.store.items["one"]
+            await asyncio.sleep(FAILOVER_S)
+    said = [str(line["error"]).split("'")[1] for line in events(log, "kcl_py.table.malformed_row")]
+    assert said == ["one", "other", "one"]
+    await fleet.stopped()
+
+
+@simulated
 async def test_row_of_a_running_shard_that_turns_malformed_costs_that_shard_alone() -> None:
     """What the store cannot read as a lease is no reason to end the worker."""
     fleet = Fleet(shards=2)

@@ -9,6 +9,7 @@ from kcl_py.local.hashing import hash_key
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, Member, running
+from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated
 
 
@@ -46,6 +47,23 @@ async def test_newcomer_says_why_it_waits_and_then_that_it_asks_for_balance(log:
     await asyncio.sleep(FAILOVER_S)
     [shown] = [row for row in await fleet.store.workers() if row.worker == newcomer.owner]
     assert shown.held_off is None
+    await fleet.stopped()
+
+
+@simulated
+async def test_worker_that_stood_still_waits_like_a_newcomer_before_it_asks_for_its_share() -> None:
+    """The others have taken it for dead, and may do so until they have seen it move again."""
+    fleet = Fleet(shards=4)
+    await running(fleet, workers=2, shards=4)
+    sleeper = fleet.members["A"]
+    await fleet.until(lambda: len(taken_by(fleet, sleeper)) == 2)
+    sleeper.pause(for_s=2 * FAILOVER_S)
+    await asyncio.sleep(2 * FAILOVER_S)
+    woken_at, before = fleet.loop.time(), len(sleeper.wire.of("start handoff"))
+    assert not taken_by(fleet, sleeper)
+    await fleet.until(lambda: len(taken_by(fleet, sleeper)) == 2)
+    asked = sleeper.wire.of("start handoff")[before:]
+    assert woken_at + FAILOVER_S <= min(call.at for call in asked) < woken_at + FAILOVER_S + 2
     await fleet.stopped()
 
 
@@ -122,3 +140,25 @@ async def test_busy_shards_are_spread_by_their_throughput() -> None:
     await asyncio.sleep(60)
     assert {key: row.owner for key, row in fleet.rows().items()} == {key: row.owner for key, row in moved.items()}
     await fleet.stopped()
+
+
+@simulated
+async def test_request_that_goes_on_failing_is_said_once_in_a_failover_time_with_how_often(log: LogCapture) -> None:
+    """An outage floods no log; another request that fails meanwhile is heard all the same."""
+    fleet = Fleet(shards=1)
+    await running(fleet)
+    wire = fleet.members["A"].wire
+    wire.fail("workers", Fault.BROKEN, times=1000)
+    before = len(wire.of("workers"))
+    await asyncio.sleep(3.5 * FAILOVER_S)
+    wire.fail("put worker", Fault.BROKEN, times=1)
+    await asyncio.sleep(FAILOVER_S / 2)
+    failures = events(log, "kcl_py.coordinator.request_failed")
+    times = [int(str(told["times"])) for told in failures if told["request"] == "members"]
+    failed = len(wire.of("workers")) - before
+    assert (times[0], len(times)) == (1, 4)
+    assert failed * 3 / 4 < sum(times) <= failed, "all but those since the last word"
+    assert [told["times"] for told in failures if told["request"] == "announce"] == [1]
+    wire.recover()
+    await fleet.stopped()
+    fleet.check()

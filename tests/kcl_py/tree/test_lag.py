@@ -77,6 +77,20 @@ async def test_status_shows_a_shard_that_stands_still_as_more_behind_every_secon
 
 
 @simulated
+async def test_lag_does_not_begin_anew_with_each_owner() -> None:
+    """The records are as old as they are, also for a worker that has just begun: restarting silences no alarm."""
+    fleet = Fleet(shards=1, delivery={"retries": 0})
+    put_at = fleet.clock.time()
+    fleet.put(5)
+    await asyncio.sleep(300)
+    for name, work in (("A", fails), ("B", hangs)):
+        member = fleet.start(name, work=work)
+        await asyncio.sleep(30)
+        assert shown(fleet)["lag_ms"] == pytest.approx((fleet.clock.time() - put_at) * 1000, abs=3000)
+        await member.stop()
+
+
+@simulated
 async def test_status_shows_a_shard_that_is_read_to_its_tip_as_not_behind() -> None:
     """All is finished, and the last reply said that there is no more; that is as old as the reply."""
     fleet = Fleet(shards=1)

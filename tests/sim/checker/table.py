@@ -51,7 +51,7 @@ def checkpoints_are_true(story: Story) -> Iterator[str]:
 
 
 def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
-    """Who moves a checkpoint owned the row before, under the token that the row has; taking it moves nothing.
+    """Who moves a checkpoint or frees a row owned it before, under the token that it has; taking it moves nothing.
 
     An owner that was asked to go on elsewhere writes a fresh token with that.
     """
@@ -62,11 +62,16 @@ def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
         elif line["e"] == "row":
             before = rows.get(line["shard"])
             rows[line["shard"]] = line
-            if before is None or before["checkpoint"] == line["checkpoint"]:
+            if before is None:
+                continue
+            is_owner = story.owners.get(line["w"]) == before["holder"]
+            if before["holder"] and not line["owner"] and line["w"] and not is_owner:
+                yield f"{line['shard']}: {line['w']} freed the row of {before['holder']} at {line['t']:.3f}"
+            if before["checkpoint"] == line["checkpoint"]:
                 continue
             if before["token"] != line["token"] and line["checkpoint"] != END and not is_move(before, line):
                 yield f"{line['shard']}: a take by {line['w']} moved the checkpoint at {line['t']:.3f}"
-            elif story.owners.get(line["w"]) != (before["asked"] or before["owner"]):
+            elif not is_owner:
                 yield f"{line['shard']}: {line['w']} moved the checkpoint of {before['owner']} at {line['t']:.3f}"
 
 
