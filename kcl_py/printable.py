@@ -1,6 +1,6 @@
 r"""Text from outside made fit to be shown: a row, a name or an exception must not steer the reader's terminal.
 
-Pure. Escapes are those of Python's string literals, as in ``\x1b``.
+Beside it instants and numbers of things in words. Pure. Escapes are those of Python's string literals, as in ``\x1b``.
 """
 
 from datetime import UTC, datetime
@@ -16,6 +16,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` on one line, printable: each run of white space becomes one space."""
     return printable(" ".join(text.split()))
+
+
+def counted(number: int, thing: str) -> str:
+    """Say how many there are of a thing that is named in the singular, as in ``1 change`` and ``2 changes``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def instant(at_ms: int) -> str:

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from kcl_py.cli.usage import Command, fail_usage
+
 app = typer.Typer(
     name="kcl",
     help="Consume a Kinesis stream with leased, supervised shards.",
@@ -30,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="kcl", standalone_mode=False)
     except typer.TyperException as usage:
-        code = _usage(usage)
+        code = fail_usage(usage)
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     except Exception as error:
@@ -47,14 +49,6 @@ def _fill_gaps() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-
-
-def _usage(usage: typer.TyperException) -> int:
-    from kcl_py.cli.failure import print_error
-
-    message = usage.format_message().rstrip(".")
-    print_error(f"{message[:1].lower()}{message[1:]}; see kcl --help")
-    return usage.exit_code
 
 
 def _print_version(is_wanted: bool) -> None:
@@ -74,7 +68,7 @@ def kcl(
     """Consume a Kinesis stream with leased, supervised shards."""
 
 
-@app.command()
+@app.command(cls=Command)
 def run(file: File) -> int:
     """Run a worker until SIGTERM or SIGINT; a second one stops at once."""
     from kcl_py.cli.run import run_command
@@ -82,7 +76,7 @@ def run(file: File) -> int:
     return run_command(file)
 
 
-@app.command()
+@app.command(cls=Command)
 def check(file: File) -> int:
     """Say whether FILE and its processor can be used; connects nowhere."""
     from kcl_py.cli.check import check_command
@@ -90,7 +84,7 @@ def check(file: File) -> int:
     return check_command(file)
 
 
-@app.command()
+@app.command(cls=Command)
 def status(
     file: File,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
@@ -102,9 +96,9 @@ def status(
     return status_command(file, as_json=as_json, watching=watching)
 
 
-@app.command()
+@app.command(cls=Command)
 def local(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any that is free.")] = 4567,
+    port: Annotated[str, typer.Option(metavar="PORT", help="Port on 127.0.0.1; 0 takes any that is free.")] = "4567",
     stream: Annotated[list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create this stream.")] = None,
     realistic: Annotated[bool, typer.Option("--realistic", help="Limit rates and take time, as AWS does.")] = False,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep streams and tables in this folder.")] = None,
@@ -116,14 +110,14 @@ def local(
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)
 
 
-leases = typer.Typer(help="Show lease rows, change them, and ask workers to.", no_args_is_help=True)
+leases = typer.Typer(help="Show lease rows, change them, and ask workers to.")
 app.add_typer(leases, name="leases")
 
 Shards = Annotated[list[str] | None, typer.Option("--shard", metavar="ID", help="Only this shard; may be repeated.")]
 Sure = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-@leases.command()
+@leases.command(cls=Command)
 def show(
     file: File,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with all fields.")] = False,
@@ -134,7 +128,7 @@ def show(
     return show_command(file, as_json=as_json)
 
 
-@leases.command()
+@leases.command(cls=Command)
 def reset(
     file: File,
     start: Annotated[
@@ -148,12 +142,16 @@ def reset(
     return reset_command(file, start, is_sure=yes)
 
 
-@leases.command("set")
+@leases.command("set", cls=Command)
 def set_(
     file: File,
     shard: Annotated[str, typer.Option(metavar="ID", help="The shard.")],
     to: Annotated[
-        str, typer.Option(metavar="PLACE", help="trim_horizon, latest, a time, or the last finished number.")
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="trim_horizon, latest, a time, or the number of the last record that counts as finished.",
+        ),
     ],
     yes: Sure = False,
 ) -> int:
@@ -163,15 +161,19 @@ def set_(
     return set_command(file, shard, to, is_sure=yes)
 
 
-@leases.command()
+@leases.command(cls=Command)
 def release(file: File, shard: Shards = None, yes: Sure = False) -> int:
-    """Free the rows of workers that are no more, and ask those at work to let go of the shards that are named."""
+    """Free the rows of workers that are no more, and ask those at work to let go of the shards that are named.
+
+    Freeing is of use before a worker is started: one that runs has such rows as soon by itself.
+    Who gets a shard cannot be chosen; the workers share them out among themselves.
+    """
     from kcl_py.cli.leases import release_command
 
     return release_command(file, shard or [], is_sure=yes)
 
 
-@leases.command()
+@leases.command(cls=Command)
 def withdraw(file: File, shard: Shards = None, yes: Sure = False) -> int:
     """Take back what set or release has asked of workers, where it has not been done yet."""
     from kcl_py.cli.leases import withdraw_command

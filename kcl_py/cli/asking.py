@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from anyio import get_cancelled_exc_class
 
 from actors.clock import SystemClock, move_on_after
+from kcl_py.cli.countdown import Countdown
 from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.output import say
 from kcl_py.errors import MissingError, RequestError
 from kcl_py.leases.answers import answer
 from kcl_py.leases.row import LeaseRow, Request
-from kcl_py.printable import printable
+from kcl_py.printable import counted, printable
 
 if TYPE_CHECKING:
     from kcl_py.leases.store import LeaseStore
@@ -27,28 +28,29 @@ async def wait_for_answers(store: "LeaseStore", asked: Asked, *, patience_s: flo
     """Look until no request stands, or for so long; return 0 if all were carried out."""
     clock, failed, trouble = SystemClock(), 0, ""
     try:
-        with move_on_after(clock, patience_s):
+        waiting = Countdown(f"waiting for up to {{}} for answers about {counted(len(asked), 'shard')}", patience_s)
+        with waiting, move_on_after(clock, patience_s):
             while asked:
                 await clock.sleep(LOOK_S)
                 for key in list(asked):
                     try:
-                        failed += await _look(store, asked, key)
+                        failed += await _look(store, asked, key, waiting)
                     except RequestError as error:  # the next look may get through
                         trouble = f"; a look failed: {error}"
     except get_cancelled_exc_class():
-        print_error(f"cut off while {len(asked)} requests stand; {HOW_ON}")
+        print_error(f"cut off before {counted(len(asked), 'request')} had an answer; {HOW_ON}")
         raise
     if asked:
         print_error(
-            f"no answer within {patience_s:g} s about {', '.join(map(printable, asked))}: the requests stand, and are "
-            f"carried out by whoever holds the shards next; {HOW_ON}{trouble}"
+            f"no answer within {patience_s:g} s about {', '.join(map(printable, asked))}: what is asked stands, and "
+            f"whoever holds the shard next carries it out; {HOW_ON}{trouble}"
         )
     elif failed:
-        print_error(f"{failed} requests were not applied")
+        print_error(f"{counted(failed, 'request')} not applied")
     return WORKER_FAILED if asked or failed else 0
 
 
-async def _look(store: "LeaseStore", asked: Asked, key: str) -> bool:
+async def _look(store: "LeaseStore", asked: Asked, key: str, waiting: Countdown) -> bool:
     """Look at one row, and tell of it once there is an answer; True if that is no good one.
 
     Raises:
@@ -65,5 +67,6 @@ async def _look(store: "LeaseStore", asked: Asked, key: str) -> bool:
         asked[key] = request, row
         return False
     del asked[key]
-    say(f"{printable(key)}: {printable(found.what)}\n")
+    with waiting.aside():
+        say(f"{printable(key)}: {printable(found.what)}\n")
     return not found.is_applied

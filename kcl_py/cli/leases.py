@@ -9,48 +9,37 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 import typer
 
-from actors.clock import SystemClock
-from kcl_py.cli.asking import HOW_ON, Asked, wait_for_answers
-from kcl_py.cli.failure import WORKER_FAILED, print_error
+from kcl_py.cli.asking import HOW_ON, wait_for_answers
+from kcl_py.cli.changing import carry_out
+from kcl_py.cli.failure import WORKER_FAILED
 from kcl_py.cli.loading import load_config
 from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
-from kcl_py.cli.signals import leaving
-from kcl_py.clients import RETRY_MAX_S, RETRY_S, looking_at
+from kcl_py.cli.seen import Seen, compared, look, look_who_works, warn
 from kcl_py.config import parse_start
-from kcl_py.errors import (
-    ConditionFailedError,
-    ConfigError,
-    KclError,
-    MissingError,
-    RejectedError,
-    RequestError,
-    ThrottledError,
-)
-from kcl_py.leases.identity import mismatch, strangers
+from kcl_py.errors import ConfigError, KclError, MissingError, RejectedError
 from kcl_py.leases.repositioning import (
     Change,
     ask_to_begin_at,
     ask_to_let_go,
     begin_anew,
     begin_at,
-    described,
+    in_one_line,
     let_go,
-    moving,
     place_of,
     withdraw,
 )
 from kcl_py.leases.requests import in_words
-from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.printable import instant, printable
+from kcl_py.leases.row import LeaseRow
+from kcl_py.printable import counted, instant, printable
 from kcl_py.records import SequenceNumber, is_number
 from kcl_py.sources.source import Position, PositionKind
 
@@ -59,32 +48,28 @@ if TYPE_CHECKING:
 
     from kcl_py.clients import Clients
     from kcl_py.config import Config
-    from kcl_py.leases.store import LeaseStore
 
-SLACK_S = 0.5
-"""Beside the failover time: for how long it is watched whether a worker runs."""
+    Plan = Callable[[Clients, Seen], Awaitable[Sequence[Change]]]
+
 DATE_MS = 1000
 """So much later than AWS says it may be already: it tells whole seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Both tables, at one look."""
+class Watched(Enum):
+    """Whom a change depends on: for them it is watched whether they are at work."""
 
-    rows: dict[str, LeaseRow]
-    """By key, in the order of keys."""
-    malformed: tuple[str, ...]
-    """One sentence for each item of the lease table that is no lease."""
-    workers: tuple[WorkerRow, ...] = ()
-    working: tuple[str, ...] = ()
-    """Who was seen at work, if it was watched for that."""
+    NOBODY = auto()
+    HOLDERS = auto()
+    """Those who hold the rows that are to be changed: if they are at work, they are asked."""
+    ALL = auto()
+    """All workers: nothing is changed while one is at work."""
 
 
 def show_command(file: Path, *, as_json: bool) -> int:
     """Print each row as the table holds it, one a line."""
     rows = anyio.run(_show, load_config(file))
     for row in rows:
-        say((json.dumps(asdict(row)) if as_json else _line(row)) + "\n")
+        say((json.dumps(asdict(row)) if as_json else printable(in_one_line(row))) + "\n")
     return 0
 
 
@@ -95,16 +80,17 @@ def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
         if seen.malformed:  # what a worker leaves alone it does not read
+            items = counted(len(seen.malformed), "other item")
             raise KclError(
                 f"cannot have {config.stream!r} be read anew: expected leases alone in {config.leases.table!r}, found "
-                f"{len(seen.malformed)} items that are none: {seen.malformed[0]}; mend or delete them"
+                f"{items}: {seen.malformed[0]}; mend or delete what is none"
             )
         await _now_ms(clients, at)
         listing = await clients.source.list_shards(at if at.kind is PositionKind.AT_TIMESTAMP else None)
         assert clients.stream is not None
         return begin_anew(seen.rows, listing, at, stream=clients.stream.identity)
 
-    return anyio.run(_change, config, plan, is_sure)
+    return _changed(config, plan, is_sure, Watched.ALL)
 
 
 def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
@@ -125,7 +111,7 @@ def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
         to = place_of(row, place, now_ms=now_ms)
         return [ask_to_begin_at(row, to, _key()) if _is_to_be_asked(row, seen) else begin_at(row, to)]
 
-    return anyio.run(_change, config, plan, is_sure, _who_works)
+    return _changed(config, plan, is_sure, Watched.HOLDERS)
 
 
 def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
@@ -141,7 +127,7 @@ def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
             if row.holder is not None
         ]
 
-    return anyio.run(_change, config, plan, is_sure, _who_works)
+    return _changed(config, plan, is_sure, Watched.HOLDERS)
 
 
 def withdraw_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
@@ -152,7 +138,7 @@ def withdraw_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int
         chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)] or list(seen.rows.values())
         return [withdraw(row, row.native.request) for row in chosen if row.native.request is not None]
 
-    return anyio.run(_change, config, plan, is_sure, _look)
+    return _changed(config, plan, is_sure, Watched.NOBODY)
 
 
 def _key() -> str:
@@ -212,88 +198,61 @@ async def _find(clients: "Clients", shard: str, number: SequenceNumber) -> None:
 def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
     if shard not in rows:
         raise KclError(
-            f"cannot change {shard!r}: expected a shard with a row in {config.leases.table!r}, found {len(rows)} "
-            "others; kcl leases show lists them"
+            f"cannot change {shard!r}: expected a shard with a row in {config.leases.table!r}, found "
+            f"{counted(len(rows), 'other')}; kcl leases show lists all"
         )
     return rows[shard]
 
 
 async def _show(config: "Config") -> list[LeaseRow]:
     async with looking(config) as clients:
-        seen = await _look(clients, config)
-    _warn(seen)
+        seen = await look(clients, config)
+    warn(seen)
     return list(seen.rows.values())
 
 
-def _warn(seen: Seen) -> None:
-    for sentence in seen.malformed:
-        structlog.get_logger().warning("kcl_py.table.malformed_row", error=sentence)
+def _changed(config: "Config", plan: "Plan", is_sure: bool, watched: Watched) -> int:
+    if not is_sure and not sys.stdin.isatty():
+        raise ConfigError(
+            f"cannot ask whether to change leases of {config.app!r}: expected --yes or a terminal, found neither"
+        )
+    return anyio.run(_change, config, plan, is_sure, watched)
 
 
-async def _look(clients: "Clients", config: "Config") -> Seen:
-    with looking_at(config.leases.table):
-        scan = await clients.leases.scan(consistent=True)
-    if clients.stream is not None and (others := strangers(scan.rows, clients.stream)):
-        raise mismatch(others[0], clients.stream, config.leases.table)
-    rows = {row.key: row for row in sorted(scan.rows, key=lambda row: row.key)}
-    return Seen(rows, scan.malformed, await _workers(clients))
-
-
-async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
-    try:
-        return await clients.leases.workers()
-    except (MissingError, RejectedError):  # then the lease rows alone tell
-        return ()
-
-
-async def _change(
-    config: "Config",
-    plan: "Callable[[Clients, Seen], Awaitable[Sequence[Change]]]",
-    is_sure: bool,
-    see: "Callable[[Clients, Config], Awaitable[Seen]] | None" = None,
-) -> int:
-    """Make a plan and carry it out; without ``see`` only while nobody works."""
+async def _change(config: "Config", plan: "Plan", is_sure: bool, watched: Watched) -> int:
+    """Make a plan and carry it out."""
     async with looking(config) as clients:
-        seen = await (see or _that_nobody_works)(clients, config)
-        _warn(seen)
-        changes = await plan(clients, seen)
-        if not changes:
-            say("nothing to do\n")
-            return 0
-        for change in changes:
-            say(f"{printable(change.key)}: {printable(change.what)}\n")
-        if not is_sure and not _confirmed(len(changes)):
-            return WORKER_FAILED
-        if see is None:
-            _check_that_nobody_works(_compared(seen, await _look(clients, config)), config)  # an answer can take hours
+        with _told_that_nothing_changed():
+            seen, changes = await _planned(clients, config, plan, watched)
+            for change in changes:
+                say(f"{printable(change.key)}: {printable(change.what)}\n")
+            if not changes or not (is_sure or _confirmed(len(changes))):
+                say("nothing changed\n" if changes else "nothing to do\n")
+                return WORKER_FAILED if changes else 0
+            if watched is Watched.ALL:  # an answer can take hours
+                _check_that_nobody_works(compared(seen, await look(clients, config)), config)
         asked = await carry_out(clients.leases, changes, patience_s=config.aws.start_timeout_s)
-        if not asked:
-            return 0
         patience_s = config.leases.failover_s + config.leases.handoff_timeout_s
-        with _progress(f"waiting for up to {patience_s:g} s until {len(asked)} shards are answered for"):
-            return await wait_for_answers(clients.leases, asked, patience_s=patience_s)
+        return await wait_for_answers(clients.leases, asked, patience_s=patience_s) if asked else 0
 
 
-async def _who_works(clients: "Clients", config: "Config") -> Seen:
-    """Watch for long enough that a worker at work would show; return what there is then."""
-    before = await _look(clients, config)
-    if not before.workers and all(row.holder is None for row in before.rows.values()):
-        return before
-    watch_s = config.leases.failover_s + SLACK_S
-    with _progress(f"watching for {watch_s:g} s whether a worker runs"):
-        await SystemClock().sleep(watch_s)
-    return _compared(before, await _look(clients, config))
-
-
-async def _that_nobody_works(clients: "Clients", config: "Config") -> Seen:
-    """Watch as long; raises ``KclError`` if one is at work."""
-    seen = await _who_works(clients, config)
-    _check_that_nobody_works(seen, config)
-    return seen
-
-
-def _compared(before: Seen, after: Seen) -> Seen:
-    return replace(after, working=tuple(moving(before.rows, after.rows, (before.workers, after.workers))))
+async def _planned(
+    clients: "Clients", config: "Config", plan: "Plan", watched: Watched
+) -> tuple[Seen, Sequence[Change]]:
+    """Make a plan of what can be known at once, and another of what shows with time where that may differ."""
+    seen = await look(clients, config)
+    warn(seen)
+    changes = await plan(clients, seen)
+    rows = seen.rows if watched is Watched.ALL else {change.key: seen.rows[change.key] for change in changes}
+    holders = {row.holder for row in rows.values() if row.holder is not None}
+    is_alone = not holders and not (watched is Watched.ALL and seen.workers)
+    if not changes or is_alone or watched is Watched.NOBODY:
+        return seen, changes
+    is_enough = bool if watched is Watched.ALL else holders.issubset
+    seen = await look_who_works(clients, config, seen, is_enough)
+    if watched is Watched.ALL:
+        _check_that_nobody_works(seen, config)
+    return seen, await plan(clients, seen)
 
 
 def _check_that_nobody_works(seen: Seen, config: "Config") -> None:
@@ -305,77 +264,20 @@ def _check_that_nobody_works(seen: Seen, config: "Config") -> None:
 
 
 @contextmanager
-def _progress(text: str) -> "Iterator[None]":
-    if not sys.stderr.isatty():
+def _told_that_nothing_changed() -> "Iterator[None]":
+    """Say so if the command is cut off, by Ctrl-C or SIGTERM."""
+    try:
         yield
-        return
-    from rich.console import Console
-
-    with leaving(), Console(stderr=True).status(text):
-        yield
+    except (anyio.get_cancelled_exc_class(), typer.Abort, SystemExit) as cut:
+        if isinstance(cut, typer.Abort):  # the question stands on the line
+            typer.echo(err=True)
+        say("nothing changed\n")
+        raise
 
 
 def _confirmed(changes: int) -> bool:
-    if not sys.stdin.isatty():
-        raise ConfigError(f"cannot ask whether to make {changes} changes: expected --yes or a terminal, found neither")
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's waits for the loop, which waits here
     try:
-        return typer.confirm(f"make {changes} changes?", err=True)
+        return typer.confirm(f"make {counted(changes, 'change')}?", err=True)
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_s: float) -> Asked:
-    """Make the changes in their order; stop at the first row that somebody else has written. Return what is asked."""
-    asked: Asked = {}
-    for done, change in enumerate(changes):
-        made = f"{done} of {len(changes)} changes are made"
-        try:
-            row = await _make(store, change, patience_s)
-        except ConditionFailedError as error:
-            raise KclError(
-                f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; do it again"
-            ) from error
-        except RequestError as error:
-            raise KclError(f"cannot change {change.key!r}: {error}; {made} before; do it again") from error
-        except anyio.get_cancelled_exc_class():
-            print_error(f"cut off while it changed {change.key!r}: {made} before; do it again")
-            raise
-        if change.request is not None and row is not None:
-            asked[change.key] = change.request, row
-    if len(asked) < len(changes):
-        say(f"{len(changes) - len(asked)} changes made\n")
-    return asked
-
-
-async def _make(store: "LeaseStore", change: Change, patience_s: float) -> LeaseRow | None:
-    """Make one change; while it is throttled, which has no effect, once more. Return the row that a write leaves."""
-    clock = SystemClock()
-    ends_at, pause_s = clock.monotonic() + patience_s, RETRY_S
-    while True:
-        try:
-            return await _make_once(store, change)
-        except ThrottledError:
-            if clock.monotonic() + pause_s >= ends_at:
-                raise
-        await clock.sleep(pause_s)
-        pause_s = min(2 * pause_s, RETRY_MAX_S)
-
-
-async def _make_once(store: "LeaseStore", change: Change) -> LeaseRow | None:
-    if change.write is not None:
-        return await store.write(change.write)
-    if change.removal is not None:
-        await store.delete(change.removal)
-    elif change.row is not None and not await store.create(change.row):
-        raise ConditionFailedError("create", change.key, "it is there")
-    return None
-
-
-def _line(row: LeaseRow) -> str:
-    named = f"held by {row.holder}" if row.holder else "free"
-    asked = f", asked for by {row.owner}" if row.in_handoff else ""
-    request = row.native.request
-    wanted = f", asked to {in_words(request)} ({request.id})" if request is not None else ""
-    family = f", after {' and '.join(row.parents)}" if row.parents else ""
-    return printable(f"{row.key}: {described(row)}, {named}{asked}{wanted}, counter {row.counter}{family}")

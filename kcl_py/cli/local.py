@@ -36,7 +36,7 @@ _CHANGE_S, _REALISTIC_CHANGE_S = 0.05, 5.0
 
 
 def local_command(
-    port: int,
+    port: str,
     streams: Sequence[str],
     *,
     is_realistic: bool = False,
@@ -56,18 +56,23 @@ def local_command(
         ConfigError: it cannot be served.
     """
     _check_extra()
-    if not 0 <= port <= MAX_PORT:
-        raise ConfigError(f"cannot listen on port {port}: expected 0 to {MAX_PORT}")
+    number = _port(port)
     shards_by_stream = _shards_by_stream(streams)
     bad_day = _bad_day(faults)
     with _disk(data) as disk:
-        anyio.run(_run, port, shards_by_stream, is_realistic, disk, bad_day)
+        anyio.run(_run, number, shards_by_stream, is_realistic, disk, bad_day)
 
 
 def _check_extra() -> None:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise ConfigError(f"cannot run a local AWS: {missing[0]} is not installed; install the extra 'local' of kcl-py")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_PORT)) and int(text) <= MAX_PORT):
+        raise ConfigError(f"cannot listen on port {text!r}: expected a number from 0 to {MAX_PORT}")
+    return int(text)
 
 
 def _shards_by_stream(texts: Sequence[str]) -> dict[str, int]:

@@ -89,6 +89,8 @@ def withdraw(row: LeaseRow, request: Request) -> Change:
 def begin_anew(rows: Mapping[str, LeaseRow], listing: Listing, start: Position, *, stream: str) -> tuple[Change, ...]:
     """Have the stream be read as if nobody had ever read it: each row as discovery would make it, and no other.
 
+    A row that tells nothing else than it would tell then is left as it is.
+
     Rows are made first, then those that stay are moved, then others go, parents before their children: a plan that was
     cut off can be made again, and a worker that starts instead neither passes over what nobody has read nor begins
     what is left behind.
@@ -105,8 +107,31 @@ def _wanted(rows: Mapping[str, LeaseRow], wanted: Mapping[str, NewLease], stream
             made = new.row(stream=stream)
             yield Change(key, f"no row -> {described(made)}", row=made)
     for key, new in wanted.items():
-        if key in rows:
-            yield begin_at(rows[key], Place(new.checkpoint, new.start_ms))
+        if key in rows and (change := _begun_anew(rows[key], Place(new.checkpoint, new.start_ms))) is not None:
+            yield change
+
+
+def _begun_anew(row: LeaseRow, place: Place) -> Change | None:
+    if described(row) != place.words:
+        return begin_at(row, place)
+    told = _told(row)
+    what = f"{place.words}, {', '.join(told)} -> {place.words}"
+    return Change(row.key, what, write=by_hand.reposition(row, place)) if told else None
+
+
+def _told(row: LeaseRow) -> list[str]:
+    """Name what a row that is where its reading begins tells of readings before."""
+    native = row.native
+    told = (
+        f"held by {row.holder}" if row.holder else "",
+        f"asked to {in_words(native.request)}" if native.request else "",
+        f"handed over as far as {native.delivered}" if native.delivered else "",
+        f"begun at {instant(native.start_ms)}" if native.start_ms and row.checkpoint == TRIM_HORIZON else "",
+        "halted" if native.halted else "",
+        "failed" if native.fault else "",
+        f"followed by {' and '.join(row.children)}" if row.children else "",
+    )
+    return list(filter(None, told))
 
 
 def let_go(row: LeaseRow) -> Change:
@@ -117,17 +142,34 @@ def let_go(row: LeaseRow) -> Change:
 
 def described(row: LeaseRow) -> str:
     """Say where the reading of a shard goes on."""
+    if row.has_ended:
+        return "read to its end"
     if row.position is not None:
         return f"after {row.position}"
     if row.native.start_ms is not None and row.checkpoint != TRIM_HORIZON:
-        return f"{row.checkpoint} at {instant(row.native.start_ms)}"
+        return Place(row.checkpoint, row.native.start_ms).words
     return row.checkpoint
 
 
+def in_one_line(row: LeaseRow) -> str:
+    """Say all that an operator asks of a row: where it is, whose, what keeps it there, what it is asked for."""
+    native, is_current = row.native, row.native_is_current
+    holder = f"held by {row.holder}" if row.holder else "" if row.has_ended else "free"
+    said = (
+        described(row),
+        holder,
+        f"asked for by {row.owner}" if row.in_handoff else "",
+        f"asked to {in_words(native.request)} ({native.request.id})" if native.request is not None else "",
+        f"halted at {native.halted.position}: {native.halted.error}" if native.halted and is_current else "",
+        f"failed: {native.fault}" if native.fault and (is_current or row.holder is None) else "",
+        f"counter {row.counter}",
+        f"after {' and '.join(row.parents)}" if row.parents else "",
+    )
+    return f"{row.key}: {', '.join(filter(None, said))}"
+
+
 def _from_to(row: LeaseRow, place: Place) -> str:
-    to = f"after {place.checkpoint}" if place.checkpoint.isdigit() else place.checkpoint
-    when = "" if place.start_ms is None else f" at {instant(place.start_ms)}"
-    return f"{described(row)} -> {to}{when}"
+    return f"{described(row)} -> {place.words}"
 
 
 def _asked(row: LeaseRow, what: str, request: Request) -> Change:

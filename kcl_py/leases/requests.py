@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Request
+from kcl_py.printable import instant
 from kcl_py.records import is_number
 
 SEEK = "seek"
@@ -47,10 +48,21 @@ class Place:
     def __str__(self) -> str:
         return self.checkpoint if self.start_ms is None else f"{self.checkpoint}@{self.start_ms}"
 
+    @property
+    def words(self) -> str:
+        """As people read it, as in ``LATEST at 2026-01-31T09:00:00.000Z``."""
+        if self.start_ms is not None:
+            return f"{self.checkpoint} at {instant(self.start_ms)}"
+        return self.checkpoint if self.checkpoint == TRIM_HORIZON else f"after {self.checkpoint}"
+
 
 def in_words(request: Request) -> str:
-    """Say what is asked."""
-    return f"{request.kind} {request.position or ''}".rstrip()
+    """Say what is asked; what makes no sense stays as it is."""
+    try:
+        place = Place.parse(request.position or "").words
+    except ValueError:
+        place = request.position or ""
+    return f"{request.kind} {place}".rstrip()
 
 
 def asks_to_let_go(request: Request | None) -> bool:

@@ -2,6 +2,7 @@
 
 from kcl_py.leases.row import TRIM_HORIZON as HORIZON
 from kcl_py.leases.row import LeaseRow
+from kcl_py.printable import instant
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import TRIM_HORIZON, Position, PositionKind
 
@@ -13,3 +14,12 @@ def start_position(prefix: SequenceNumber | None, row: LeaseRow) -> Position:
     if row.native.start_ms is not None and row.checkpoint != HORIZON:
         return Position(PositionKind.AT_TIMESTAMP, row.native.start_ms)
     return TRIM_HORIZON
+
+
+def start_text(prefix: SequenceNumber | None, row: LeaseRow) -> str:
+    """Say the same for people: the finished ``prefix``, or what the row says, with the instant if it has one."""
+    if prefix is not None:
+        return str(prefix)
+    if row.native.start_ms is not None and row.checkpoint != HORIZON:
+        return f"{row.checkpoint} {instant(row.native.start_ms)}"
+    return row.checkpoint

@@ -12,7 +12,7 @@ from actors import Child, Intensity, OwnedTask, Strategy, Supervisor, Timer
 from kcl_py.delivery.hook import Delivery, HeldBack, Hook, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
-from kcl_py.leases.start import start_position
+from kcl_py.leases.start import start_position, start_text
 from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
@@ -156,7 +156,7 @@ class Pipeline(Supervisor):
         if self._is_draining:
             return
         self._lease.tell(PipelineStarted())
-        self._log.info("kcl_py.shard.started", position=str(self._ledger.prefix or self._row.checkpoint))
+        self._log.info("kcl_py.shard.started", position=start_text(self._ledger.prefix, self._row))
         self.state = "running"
         self._read_on()
 

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from bench import cost
 from kcl_py.config import Config
 from kcl_py.document import MOST_BYTES, MOST_LEVELS, MOST_VALUES
 from kcl_py.leases.items import WORKER_STATES
-from kcl_py.leases.row import LeaseRow, WorkerRow
+from kcl_py.leases.row import LeaseRow, Native, WorkerRow
 from kcl_py.leases.writer import PRIORITIES
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.model import DynamoDB
@@ -64,6 +64,19 @@ def test_writes_of_the_leases_page_are_those_of_the_code() -> None:
         if isinstance(node, ast.Constant)
     }
     assert documented <= names
+
+
+def test_json_keys_of_the_leases_page_are_those_that_are_shown() -> None:
+    """Of a row, and of what only kcl_py writes into it; each beside what the table of attributes calls it."""
+    page = DOCS / "leases.md"
+    shown, native = rows(page, "Key"), rows(page, "Key of `native`")
+    assert [row[0] for row in shown] == list(asdict(LeaseRow("s")))
+    assert [row[0] for row in native] == list(asdict(Native()))
+    attributes = {name for row in rows(page, "Attribute") for name in row[0].split(", ")}
+    named = {word for row in shown for word in row[1].split()} & attributes
+    assert attributes - named == set()
+    fields_of_native = {name.strip("* ") for row in rows(page, "Field of `native`") for name in row[0].split(",")}
+    assert {row[1] for row in native} == fields_of_native
 
 
 def test_costs_of_the_leases_page_are_those_of_the_formulas() -> None:

@@ -31,3 +31,29 @@ def test_halted_shard_is_shown_and_tried_again_by_a_restarted_worker(fleet: Flee
     check_in_order(deliveries, fleet.put_to)
     assert twice(deliveries) == set()
     assert fleet.until_status(lambda status: status["totals"]["halted"] == 0)
+
+
+def test_poison_is_found_and_passed_over_by_hand_as_the_leases_page_says(fleet: Fleet) -> None:
+    """One record at a time the halt names the poison itself; setting the shard there skips that one and no other."""
+    fleet.create(1)
+    fleet.put(200)
+    [shard] = fleet.shards()
+    poison = fleet.put_to[shard][100]
+    found: dict[str, object] = {"POISON": poison, "delivery__retries": 0, "fetch__idle_s": 0.2}
+    worker = fleet.start("Picky", **found)
+    [halted] = worker.until_logged("shard.halted")
+    fleet.until_status(lambda status: status["totals"]["halted"] == 1)
+    first = halted["position"]
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    worker = fleet.start("Picky", **found, delivery__batch__max_records=1)
+    [halted] = worker.until_logged("shard.halted")
+    fleet.until_status(lambda status: status["totals"]["halted"] == 1)
+    assert int(halted["position"]) > int(first), "it was the first of its batch"
+    shown = fleet.run("leases", "show", "worker.yaml").stdout
+    assert f", halted at {halted['position']}: ValueError: cannot stomach this, counter " in shown
+    done = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", halted["position"], "--yes")
+    assert (done.returncode, done.stdout.splitlines()[-1].startswith(f"{shard}: applied; now after ")) == (0, True)
+    fleet.until_delivered(199)
+    assert {delivery.number for delivery in fleet.deliveries()} == set(range(200)) - {poison}
+    assert fleet.until_status(lambda status: status["totals"]["halted"] == 0)

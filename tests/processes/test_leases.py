@@ -20,6 +20,9 @@ from tests.processes.fleet import Fleet
 from tests.processes.process import KCL, PATIENCE_S
 from tests.processes.test_watch import read_on
 
+WATCHED = "watching for up to 3.5 s whether a worker runs\n"
+ASKED = "waiting for up to 23 s for answers about 1 shard\n"
+
 
 def stopped(fleet: Fleet, records: int) -> None:
     """Have a worker deliver so many records, and stop it."""
@@ -84,18 +87,19 @@ def test_release_frees_what_a_killed_worker_held(fleet: Fleet) -> None:
     done = fleet.run("leases", "release", "worker.yaml", "--yes")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "2 changes made")
     assert not any("leaseOwner" in row for row in fleet.rows().values())
-    assert fleet.run("leases", "release", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    again = fleet.run("leases", "release", "worker.yaml", "--yes")
+    assert (again.stdout, again.stderr) == ("nothing to do\n", ""), "and nothing is watched for that"
 
 
 def test_nothing_is_changed_while_a_worker_runs(fleet: Fleet) -> None:
-    """It is named."""
+    """It is named, as soon as it has shown: long before the whole time is over."""
     fleet.create(1)
     fleet.put(10)
     fleet.start(leases__worker_id="alpha")
     fleet.until_delivered(10)
-    done = fleet.run("leases", "reset", "worker.yaml", "--yes")
+    done = fleet.run("leases", "reset", "worker.yaml", "--yes", leases__failover_s=2 * PATIENCE_S)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(
+    assert done.stderr.splitlines()[-1].startswith(
         f"error: cannot change leases of '{fleet.app}': expected that no worker runs, found alpha/"
     )
 
@@ -110,7 +114,7 @@ def test_set_asks_the_worker_that_holds_the_shard_while_it_runs(fleet: Fleet) ->
     third = [each for each in fleet.deliveries() if each.shard == shard][2]
     before = fleet.rows()[shard]
     done = fleet.run("leases", "set", "worker.yaml", "--shard", shard, "--to", str(third.sequence), "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, WATCHED + ASKED)
     plan, answer = done.stdout.splitlines()
     holder = before["leaseOwner"]["S"]
     assert plan.startswith(f"{shard}: after ")
@@ -151,7 +155,8 @@ def test_nothing_is_asked_of_a_holder_that_hears_nothing(fleet: Fleet) -> None:
     holder.join()
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr == (
-        f"error: cannot ask java-1 about '{shard}': expected a kcl_py worker to hold it, found another; stop it\n"
+        f"{WATCHED}error: cannot ask java-1 about '{shard}': "
+        "expected a kcl_py worker to hold it, found another; stop it\n"
     )
     assert "request" not in fleet.rows()[shard]["native"]["M"]
 
@@ -163,10 +168,12 @@ def test_release_asks_a_worker_at_work_for_the_shards_that_are_named(fleet: Flee
     fleet.start()
     fleet.until_delivered(20)
     assert fleet.run("leases", "release", "worker.yaml", "--yes").stdout == "nothing to do\n"
+    failed = fleet.run("leases", "release", "worker.yaml", "--shard", "none", "--yes")
+    assert failed.stderr.startswith("error: cannot change 'none': expected a shard with a row"), "before it is watched"
     shard = min(fleet.put_to)
     holder = fleet.rows()[shard]["leaseOwner"]["S"]
     done = fleet.run("leases", "release", "worker.yaml", "--shard", shard, "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, WATCHED + ASKED)
     plan, answer = done.stdout.splitlines()
     assert plan == f"{shard}: held by {holder} -> free, by its holder {holder}"
     assert answer.startswith(f"{shard}: applied; now after ")
@@ -184,7 +191,9 @@ def test_request_that_nobody_answers_is_told_shown_and_withdrawn(fleet: Fleet) -
     asked = ("leases", "set", "worker.yaml", "--shard", shard, "--to", "trim_horizon", "--yes")
     failed = fleet.run(*asked, leases__handoff_timeout_s=1)
     assert failed.returncode == 1
-    assert failed.stderr.startswith(f"error: no answer within 4 s about {shard}: the requests stand, ")
+    assert failed.stderr.splitlines()[-1].startswith(
+        f"error: no answer within 4 s about {shard}: what is asked stands, "
+    )
     assert failed.stderr.endswith("kcl leases show lists what stands, kcl leases withdraw takes it back\n")
     assert ", asked to seek TRIM_HORIZON (" in fleet.run("leases", "show", "worker.yaml").stdout
     again = fleet.run(*asked)
@@ -193,7 +202,7 @@ def test_request_that_nobody_answers_is_told_shown_and_withdrawn(fleet: Fleet) -
     done = fleet.run("leases", "withdraw", "worker.yaml", "--yes")
     assert (done.returncode, done.stdout) == (
         0,
-        f"{shard}: asked to seek TRIM_HORIZON -> not asked\n1 changes made\n",
+        f"{shard}: asked to seek TRIM_HORIZON -> not asked\n1 change made\n",
     )
     assert "request" not in fleet.rows()[shard]["native"]["M"]
     assert fleet.run("leases", "withdraw", "worker.yaml", "--yes").stdout == "nothing to do\n"
@@ -201,18 +210,17 @@ def test_request_that_nobody_answers_is_told_shown_and_withdrawn(fleet: Fleet) -
 
 
 def test_nothing_is_changed_that_nobody_has_agreed_to(fleet: Fleet) -> None:
-    """The plan is shown, and without a terminal to ask on it needs --yes."""
+    """Without a terminal to ask on it needs --yes; what makes no sense is said before anything is watched."""
     fleet.create(1)
     fleet.put(10)
     stopped(fleet, 10)
     before = fleet.rows()
     done = fleet.run("leases", "reset", "worker.yaml", "--start", "latest")
-    assert (done.returncode, done.stderr) == (
+    assert (done.returncode, done.stdout, done.stderr) == (
         2,
-        "error: cannot ask whether to make 1 changes: expected --yes or a terminal, found neither\n",
+        "",
+        f"error: cannot ask whether to change leases of '{fleet.app}': expected --yes or a terminal, found neither\n",
     )
-    assert done.stdout.startswith("shardId-000000000000: after ")
-    assert " -> LATEST at " in done.stdout
     assert fleet.rows() == before
     for arguments, error in (
         (
@@ -263,7 +271,7 @@ def test_an_item_that_is_no_lease_is_named_and_keeps_the_stream_from_being_read_
     assert f"cannot read the row of '{shard}'" in shown.stderr
     failed = fleet.run("leases", "reset", "worker.yaml", "--yes")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert f"found 1 items that are none: cannot read the row of '{shard}'" in failed.stderr.splitlines()[-1]
+    assert f"found 1 other item: cannot read the row of '{shard}'" in failed.stderr.splitlines()[-1]
     assert fleet.rows() == before
 
 
@@ -276,8 +284,51 @@ def test_only_yes_has_the_plan_carried_out(fleet: Fleet, answer: str, code: int)
     before = fleet.rows()
     with asking(fleet, "reset") as (command, terminal):
         os.write(terminal, answer.encode())
+        said = b"".join(read_on(terminal)).decode()
         assert command.wait(PATIENCE_S) == code
+    assert said.splitlines()[-1].strip() == ("1 change made" if code == 0 else "nothing changed")
     assert (fleet.rows() == before) == (code != 0)
+
+
+def test_ctrl_c_while_it_is_watched_whether_a_worker_runs_changes_nothing_and_says_so(fleet: Fleet) -> None:
+    """The line on the terminal tells how long it still takes."""
+    fleet.create(1)
+    fleet.put(1)
+    worker = fleet.start()
+    fleet.until_delivered(1)
+    worker.kill()
+    before = fleet.rows()
+    with on_terminal(fleet, "release", TERM="xterm") as (command, terminal):
+        for left_s in (4, 3):
+            until_shown(terminal, b"watching for up to %d s whether a worker runs" % left_s)
+        os.write(terminal, b"\x03")
+        rest = b"".join(read_on(terminal))
+        assert command.wait(PATIENCE_S) == 130
+    assert rest.endswith(b"nothing changed\r\n")
+    assert fleet.rows() == before
+
+
+def test_what_became_of_a_request_is_one_line_that_can_be_copied(fleet: Fleet) -> None:
+    """On a terminal of 80 columns as elsewhere, and on stdout also where only stderr is a terminal."""
+    fleet.create(1)
+    fleet.put(10)
+    fleet.start()
+    fleet.until_delivered(10)
+    [shard] = fleet.shards()
+    arguments = ("--shard", shard, "--to", "trim_horizon", "--yes")
+    with on_terminal(fleet, "set", *arguments, TERM="xterm", COLUMNS="80") as (command, terminal):
+        said = b"".join(read_on(terminal)).decode()
+        assert command.wait(PATIENCE_S) == 0
+    holder = fleet.rows()[shard]["leaseOwner"]["S"]
+    assert f"{shard}: applied; now TRIM_HORIZON, held by {holder}\r\n" in said
+    with (
+        (fleet.folder / "out").open("wb") as out,
+        on_terminal(fleet, "set", *arguments, stdout=out.fileno(), TERM="xterm") as (command, terminal),
+    ):
+        read_on(terminal)
+        assert command.wait(PATIENCE_S) == 0
+    said = (fleet.folder / "out").read_text()
+    assert said.endswith(f"\n{shard}: applied; now TRIM_HORIZON, held by {holder}\n")
 
 
 def test_the_terminal_is_left_as_it_was_while_it_is_watched_whether_a_worker_runs(fleet: Fleet) -> None:
@@ -328,15 +379,17 @@ def until_shown(terminal: int, text: bytes) -> None:
 
 
 @contextmanager
-def on_terminal(fleet: Fleet, what: str, *arguments: str, **env: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a command on a terminal of its own; yields it and our end of the terminal."""
+def on_terminal(
+    fleet: Fleet, what: str, *arguments: str, stdout: int | None = None, **env: str
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a command on a terminal of its own, or but for its stdout; yields it and our end of the terminal."""
     ours, its = pty.openpty()
     command = subprocess.Popen(
         [KCL, "leases", what, "worker.yaml", *arguments],
         cwd=fleet.folder,
         env=fleet.env(**env),
         stdin=its,
-        stdout=its,
+        stdout=its if stdout is None else stdout,
         stderr=its,
         start_new_session=True,
         preexec_fn=partial(fcntl.ioctl, its, termios.TIOCSCTTY, 0),

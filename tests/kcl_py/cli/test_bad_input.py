@@ -213,8 +213,16 @@ def test_status_of_leases_in_memory_is_one_error(folder: Path) -> None:
     [
         ((), "error: missing command; see kcl --help"),
         (("fly",), "error: no such command 'fly'; see kcl --help"),
-        (("run",), "error: missing argument 'FILE'; see kcl --help"),
-        (("check", "a", "--fast"), "error: no such option: --fast; see kcl --help"),
+        (("run",), "error: missing argument 'FILE'; see kcl run --help"),
+        (("check", "a", "--fast"), "error: no such option: --fast; see kcl check --help"),
+        (("stat",), "error: no such command 'stat'; did you mean 'status'? See kcl --help"),
+        (("status", "a", "--wach"), "error: no such option: --wach; did you mean --watch? See kcl status --help"),
+        (("leases",), "error: missing command; see kcl leases --help"),
+        (("leases", "set", "a", "--shard", "s"), "error: missing option '--to'; see kcl leases set --help"),
+        (("leases", "release", "a", "--to", "web-9"), "error: no such option: --to; see kcl leases release --help"),
+        (("local", "--port", "80x"), "error: cannot listen on port '80x': expected a number from 0 to 65535"),
+        (("local", "--port", "\u00b2"), "error: cannot listen on port '\u00b2': expected a number from 0 to 65535"),
+        (("local", "--port", "65536"), "error: cannot listen on port '65536': expected a number from 0 to 65535"),
     ],
 )
 def test_usage_error_is_one_error(folder: Path, arguments: tuple[str, ...], error: str) -> None:
@@ -237,6 +245,28 @@ def test_help_is_there_by_either_name(folder: Path, command: tuple[str, ...]) ->
     short, long = (kcl(folder, *command, name) for name in ("-h", "--help"))
     assert (short.returncode, short.stdout, short.stderr) == (0, long.stdout, "")
     assert " ".join(("Usage: kcl", *command)) in short.stdout
+
+
+def test_help_says_what_each_command_does_in_whole_sentences(folder: Path) -> None:
+    """Also on a narrow terminal; and what is to be given is named as it is in the text."""
+    listed = " ".join(kcl(folder, "leases", "--help", COLUMNS="80").stdout.split())
+    assert "..." not in listed.partition("Commands:")[2]
+    assert "release Free the rows of workers that are no more, and ask those at work to let go of the shards" in listed
+    assert "Usage: kcl leases set [OPTIONS] FILE\n" in kcl(folder, "leases", "set", "--help").stdout
+
+
+@pytest.mark.parametrize("command", ["set", "reset", "release", "withdraw"])
+def test_what_needs_an_answer_is_refused_at_once_where_nobody_can_give_it(folder: Path, command: str) -> None:
+    """Before anything is connected to or watched."""
+    guard = "import sys\nsys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit('a socket'))\n"
+    (folder / "sitecustomize.py").write_text(guard, encoding="utf-8")
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    place = ("--shard", "s", "--to", "latest") if command == "set" else ()
+    done = kcl(folder, "leases", command, write(folder, GOOD), *place, PYTHONPATH=path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert error_lines(done) == [
+        "error: cannot ask whether to change leases of 'demo': expected --yes or a terminal, found neither"
+    ]
 
 
 @pytest.mark.parametrize(

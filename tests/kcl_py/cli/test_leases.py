@@ -5,7 +5,7 @@ from functools import partial
 import anyio
 import pytest
 
-from kcl_py.cli.leases import carry_out
+from kcl_py.cli.changing import carry_out
 from kcl_py.errors import KclError, ThrottledError
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.repositioning import Change
@@ -41,7 +41,7 @@ async def test_what_is_throttled_is_written_again() -> None:
 
 async def test_what_stays_throttled_says_how_far_it_was() -> None:
     """The plan can be made again then."""
-    with pytest.raises(KclError, match=r"'s-1'.*; 1 of 3 changes are made before; do it again"):
+    with pytest.raises(KclError, match=r"'s-1'.*; made 1 of 3 changes before; do it again"):
         await carry_out(Busy(1000), PLAN, patience_s=0)
 
 
@@ -52,5 +52,5 @@ async def test_what_is_cut_off_says_how_far_it_was(capsys: pytest.CaptureFixture
         tasks.start_soon(partial(carry_out, store, PLAN, patience_s=PATIENCE_S))
         await store.refused.wait()
         tasks.cancel_scope.cancel()
-    said = "error: cut off while it changed 's-1': 1 of 3 changes are made before; do it again\n"
+    said = "error: cut off while it changed 's-1': made 1 of 3 changes before; do it again\n"
     assert capsys.readouterr().err == said

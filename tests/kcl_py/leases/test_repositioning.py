@@ -12,12 +12,13 @@ from kcl_py.leases.repositioning import (
     ask_to_let_go,
     begin_anew,
     begin_at,
+    in_one_line,
     let_go,
     moving,
     place_of,
 )
 from kcl_py.leases.requests import RELEASE, SEEK, Place
-from kcl_py.leases.row import SHARD_END, LeaseRow, Native, Request, WorkerRow
+from kcl_py.leases.row import SHARD_END, Halt, LeaseRow, Native, Request, WorkerRow
 from kcl_py.leases.start import start_position
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Listing, Position, PositionKind, ShardInfo
@@ -72,12 +73,12 @@ async def test_one_shard_is_read_again_without_those_before_it(to: Position | Se
 @pytest.mark.parametrize(
     ("start", "said"),
     [
-        (TRIM_HORIZON, ["s-0: SHARD_END -> TRIM_HORIZON", "s-1: after 5 -> no row", "s-9: after 7 -> no row"]),
+        (TRIM_HORIZON, ["s-0: read to its end -> TRIM_HORIZON", "s-1: after 5 -> no row", "s-9: after 7 -> no row"]),
         (
             LATEST,
             [
                 "s-1: after 5 -> LATEST at 1970-01-01T00:01:38.000Z",
-                "s-0: SHARD_END -> no row",
+                "s-0: read to its end -> no row",
                 "s-9: after 7 -> no row",
             ],
         ),
@@ -124,6 +125,66 @@ async def test_a_plan_that_is_cut_off_leaves_a_worker_nothing_to_begin(
             assert await store.create(change.row)
         left = {row.key: row for row in (await store.scan()).rows}
         assert discover(listing, left, LATEST) == ()
+
+
+def test_anew_leaves_out_what_changes_nothing() -> None:
+    """A plan names what is to become different, and counts that; what a row tells of its readers is part of it."""
+    anew = {"s-0": LeaseRow("s-0", counter=7, switches=2, native=Native(owner="a", lag_ms=3))}
+    assert begin_anew(anew, LISTING, TRIM_HORIZON, stream=STREAM) == ()
+    for told, said in (
+        (LeaseRow("s-0", owner="a"), "held by a"),
+        (LeaseRow("s-0", native=Native(request=Request("r1", RELEASE))), "asked to release"),
+        (LeaseRow("s-0", native=Native(delivered="900")), "handed over as far as 900"),
+        (LeaseRow("s-0", native=Native(start_ms=5_000)), "begun at 1970-01-01T00:00:05.000Z"),
+        (LeaseRow("s-0", native=Native(halted=Halt("ValueError", "7"), fault="OSError")), "halted, failed"),
+        (LeaseRow("s-0", children=("s-1", "s-2")), "followed by s-1 and s-2"),
+    ):
+        changes = begin_anew({"s-0": told}, LISTING, TRIM_HORIZON, stream=STREAM)
+        assert in_words(changes) == [f"s-0: TRIM_HORIZON, {said} -> TRIM_HORIZON"]
+        assert changes[0].write is not None
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (LeaseRow("s", counter=4), "TRIM_HORIZON, free, counter 4"),
+        (
+            LeaseRow("s", counter=145, checkpoint=SHARD_END, native=Native(start_ms=5_000)),
+            "read to its end, counter 145",
+        ),
+        (
+            LeaseRow("s", owner="a", native=Native(owner="a", halted=Halt("ValueError: bad", "7"))),
+            "TRIM_HORIZON, held by a, halted at 7: ValueError: bad, counter 0",
+        ),
+        (
+            LeaseRow("s", owner="b", native=Native(owner="a", halted=Halt("ValueError: bad", "7"))),
+            "TRIM_HORIZON, held by b, counter 0",
+        ),
+        (
+            LeaseRow("s", native=Native(fault="OSError: no disk")),
+            "TRIM_HORIZON, free, failed: OSError: no disk, counter 0",
+        ),
+        (
+            LeaseRow("s", owner="b", checkpoint_owner="a", checkpoint="9", parents=("s-0", "s-1")),
+            "after 9, held by a, asked for by b, counter 0, after s-0 and s-1",
+        ),
+        (
+            LeaseRow("s", owner="a", native=Native(request=Request("r1", SEEK, "LATEST@5000"))),
+            "TRIM_HORIZON, held by a, asked to seek LATEST at 1970-01-01T00:00:05.000Z (r1), counter 0",
+        ),
+        (
+            LeaseRow("s", owner="a", native=Native(request=Request("r1", SEEK, "9"))),
+            "TRIM_HORIZON, held by a, asked to seek after 9 (r1), counter 0",
+        ),
+        (
+            LeaseRow("s", owner="a", native=Native(request=Request("r1", "dance", "LATEST@x"))),
+            "TRIM_HORIZON, held by a, asked to dance LATEST@x (r1), counter 0",
+        ),
+    ],
+)
+def test_a_row_is_told_as_it_is(row: LeaseRow, said: str) -> None:
+    """Where it is and whose, what keeps it there, and what is asked of its holder; instants as people write them."""
+    assert in_one_line(row) == f"s: {said}"
 
 
 def test_anew_makes_the_rows_that_are_missing() -> None:

@@ -58,6 +58,27 @@ async def test_pipeline_begins_at_the_stored_instant_when_there_is_no_checkpoint
 
 
 @simulated
+@pytest.mark.parametrize(
+    ("checkpoint", "said"),
+    [
+        ("LATEST", "LATEST 1970-01-01T00:00:01.234Z"),
+        ("AT_TIMESTAMP", "AT_TIMESTAMP 1970-01-01T00:00:01.234Z"),
+        ("TRIM_HORIZON", "TRIM_HORIZON"),
+        ("41", "41"),
+    ],
+)
+async def test_pipeline_says_from_which_instant_it_reads(log: LogCapture, checkpoint: str, said: str) -> None:
+    """Who asked for a time sees that it is that one."""
+    async with a_pipeline() as played:
+        row = LeaseRow(SHARD, checkpoint=checkpoint)
+        played.begin(replace(row, native=replace(row.native, start_ms=1234)))
+        await played.lease.hears(PipelineStarted)
+        await until(lambda: any(entry["event"] == "kcl_py.shard.started" for entry in log.entries))
+    [started] = [entry for entry in log.entries if entry["event"] == "kcl_py.shard.started"]
+    assert started["position"] == said
+
+
+@simulated
 async def test_pipeline_cuts_batches_by_records() -> None:
     """``delivery.batch.max_records`` bounds a batch; no record is lost between two."""
     async with a_pipeline(some_records(10), delivery={"batch": {"max_records": 4}}) as played:
