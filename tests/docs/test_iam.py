@@ -241,7 +241,7 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
             == 0
         )
 
-    monkeypatch.setattr("kcl_py.cli.leases.connect_to_look", connected)
+    monkeypatch.setattr("kcl_py.cli.leases.looking", connected)
     asyncio.run(prepare())
     account.permissions, account.used = LOOK | MEND, set()
     assert reset_command(file, None, is_sure=True) == 0
