@@ -64,9 +64,10 @@ def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
             rows[line["shard"]] = line
             if before is None:
                 continue
-            is_owner = story.owners.get(line["w"]) == before["holder"]
-            if before["holder"] and not line["owner"] and line["w"] and not is_owner:
-                yield f"{line['shard']}: {line['w']} freed the row of {before['holder']} at {line['t']:.3f}"
+            owner = before["asked"] or before["owner"]
+            is_owner = story.owners.get(line["w"]) == owner
+            if owner and not line["owner"] and line["w"] and not is_owner:
+                yield f"{line['shard']}: {line['w']} freed the row of {owner} at {line['t']:.3f}"
             if before["checkpoint"] == line["checkpoint"]:
                 continue
             if before["token"] != line["token"] and line["checkpoint"] != END and not is_move(before, line):
@@ -102,14 +103,20 @@ def an_end_is_final(story: Story) -> Iterator[str]:
 
 
 def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
-    """Workers delete the row of an ended shard alone, long after its end, when its children tell all that it tells."""
+    """Workers delete the row of an ended shard alone, long after its end, when its children tell all that it tells.
+
+    A child that has told so once may be moved back to its beginning in the same moment.
+    """
     rows: dict[str, dict[str, Any]] = {}
+    told: set[str] = set()
     ended_s: dict[str, float] = {}
     for line in story.lines:
         if line["e"] == "row":
             rows[line["shard"]] = line
             if line["checkpoint"] == END:
                 ended_s.setdefault(line["shard"], line["t"])
+            if line["checkpoint"] not in SENTINELS:
+                told.add(line["shard"])
         elif line["e"] == "deleted":
             shard = line["shard"]
             rows.pop(shard, None)
@@ -121,7 +128,7 @@ def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
             if parents := [parent for parent in story.parents.get(shard, ()) if parent in rows]:
                 yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f} before those of {parents}"
             for child in set(story.children[shard]) - story.deleted:
-                if child not in rows or rows[child]["checkpoint"] in SENTINELS:
+                if child not in rows or child not in told:
                     yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f}, and {child} has no progress"
 
 
@@ -151,14 +158,19 @@ def requests_are_carried_out(story: Story) -> Iterator[str]:
 def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
     """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership.
 
-    Where the processor alone decides, it can only store when it is asked, in calm. Whose ownership ended by itself,
-    while he was cut off, stores nothing: he lets go of what still names him.
+    Where the processor alone decides, it can only store when it is asked, in calm. Whose ownership ended by itself, of
+    what went wrong before the calm, stores nothing: he lets go of what still names him.
     """
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
     asked = {
         (line["w"], line["shard"], line["epoch"])
         for line in story.of("hook")
         if line["hook"] == "shutdown_requested" and line["t"] >= story.calm_s
+    }
+    lost = {
+        (line["w"], line["shard"], line["epoch"])
+        for line in story.of("hook")
+        if line["hook"] == "lease_lost" and line["t"] <= story.calm_s + story.failover_s
     }
     finished: dict[tuple[str, str, int], int] = defaultdict(int)
     for batch in story.batches:
@@ -175,8 +187,7 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
         is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
-        is_over = story.was_cut_off(life, story.took_s.get((life, shard, epochs[shard]), NEVER))
-        can_store = line["t"] >= story.calm_s and not is_over and (life not in manual or ownership in asked)
+        can_store = line["t"] >= story.calm_s and ownership not in lost and (life not in manual or ownership in asked)
         if lets_go and can_store and is_short:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
