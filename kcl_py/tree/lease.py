@@ -194,9 +194,7 @@ class Lease(Actor):
         self._agenda.note_taken(self._row, by_read=taken.by_read)
         if not self._agenda.is_draining:
             self._start()
-        self._look()
-        if self._agenda.stop is not None:
-            self._drain(Why.STOP)
+        self._look(is_first=True)
 
     def _start(self) -> None:
         """Have the Pipeline begin under the tenure as it now is."""
@@ -213,7 +211,7 @@ class Lease(Actor):
         self._arm_deadline()
         self._start()
         self._confirm()
-        self._look()
+        self._look(is_first=True)
 
     def _settle_held(self, settled: Settled) -> None:
         if settled.outcome == "lost" or settled.row is None:
@@ -294,8 +292,8 @@ class Lease(Actor):
         else:
             self._step(step)
 
-    def _look(self) -> None:
-        """See in the row as it now is whether anything was asked for, or called off."""
+    def _look(self, *, is_first: bool = False) -> None:
+        """See in the row as it now is whether anything was asked for, or called off; in its first, whether to stop."""
         self._agenda.note_row(self._row, self.clock.monotonic())
         if not self._row.in_handoff:
             self._herald.kept("it has taken that back")
@@ -306,6 +304,8 @@ class Lease(Actor):
             self._drain(Why.HANDOFF)
         elif self._agenda.asked(self._row) is not None and self._agenda.stop is None:
             self._drain(Why.REQUEST)
+        elif is_first and self._agenda.stop is not None:
+            self._drain(Why.STOP)
 
     def _drain(self, why: Why) -> None:
         if self._agenda.is_draining or not self._possession.is_held:

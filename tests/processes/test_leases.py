@@ -1,15 +1,8 @@
 """``kcl leases``: what an operator does to a fleet that is not running, and what a fleet then does."""
 
-import fcntl
 import json
 import os
-import pty
 import signal
-import subprocess
-import termios
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from threading import Event, Thread
 from typing import Any
 
@@ -17,7 +10,8 @@ import pytest
 
 from tests.processes.deliveries import check_in_order
 from tests.processes.fleet import Fleet
-from tests.processes.process import KCL, PATIENCE_S
+from tests.processes.process import PATIENCE_S
+from tests.processes.terminal import asking, on_terminal, until_shown
 from tests.processes.test_watch import read_on
 
 WATCHED = "watching for up to 3.5 s whether a worker runs\n"
@@ -362,42 +356,3 @@ def test_a_worker_that_starts_while_the_question_stands_keeps_all_as_it_is(fleet
         assert command.wait(PATIENCE_S) == 1
     assert fleet.rows()[shard]["checkpoint"] == {"S": "SHARD_END"}
     assert len(fleet.rows()) == 3
-
-
-@contextmanager
-def asking(fleet: Fleet, what: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a command on a terminal of its own until it asks; yields it and our end of the terminal."""
-    with on_terminal(fleet, what, *arguments, TERM="dumb") as (command, terminal):
-        until_shown(terminal, b"[y/N]")
-        yield command, terminal
-
-
-def until_shown(terminal: int, text: bytes) -> None:
-    said = b""
-    while text not in said:
-        said += os.read(terminal, 65536)
-
-
-@contextmanager
-def on_terminal(
-    fleet: Fleet, what: str, *arguments: str, stdout: int | None = None, **env: str
-) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a command on a terminal of its own, or but for its stdout; yields it and our end of the terminal."""
-    ours, its = pty.openpty()
-    command = subprocess.Popen(
-        [KCL, "leases", what, "worker.yaml", *arguments],
-        cwd=fleet.folder,
-        env=fleet.env(**env),
-        stdin=its,
-        stdout=its if stdout is None else stdout,
-        stderr=its,
-        start_new_session=True,
-        preexec_fn=partial(fcntl.ioctl, its, termios.TIOCSCTTY, 0),
-    )
-    os.close(its)
-    try:
-        yield command, ours
-    finally:
-        command.kill()
-        command.wait()
-        os.close(ours)

@@ -217,6 +217,24 @@ async def test_shard_that_ends_meanwhile_is_complete_and_nothing_is_asked_any_mo
 
 
 @simulated
+async def test_worker_that_stops_while_the_reading_is_moved_lets_go_all_the_same() -> None:
+    """The reply to the seek was lost, and the request to stop came before it was known that the seek has succeeded."""
+    async with a_lease(FREE) as played:
+        await asked(played)
+        await played.pipeline.hears(Drain)
+        played.stage.wire.fail("seek", Fault.LOST_REPLY)
+        played.ref.tell(Drained(SequenceNumber(8), SequenceNumber(8), 0))
+        await until(lambda: played.row.native.request is None)
+        played.ref.tell(Release(played.now, played.now + 20))
+        await played.pipeline.hears(Start, times=2)
+        drain = await played.pipeline.hears(Drain, times=3)
+        assert drain.why is Why.STOP
+        played.ref.tell(Drained(SequenceNumber(5), SequenceNumber(5), 0))
+        await until(lambda: played.row.holder is None)
+        assert played.row.checkpoint == "5"
+
+
+@simulated
 async def test_holder_lets_go_when_it_is_asked_to_and_says_so() -> None:
     """With its final checkpoint; whoever runs the worker leaves the shard to others for a while."""
     async with a_lease(FREE) as played:

@@ -90,7 +90,7 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
             case "batch" if life in finished[line["shard"]]:
                 before = story.place[line["records"][0]]  # what is before it is done, also by a checkpoint alone
                 finished[line["shard"]][life] = max(finished[line["shard"]][life], before)
-            case "returned" if line["done"]:
+            case "done":  # it may have said so by a checkpoint, and raise then
                 last = story.called[line["id"]].records[-1]
                 finished[story.shard_of[last]][life] = story.place[last] + 1
             case "rest":

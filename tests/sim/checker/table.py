@@ -159,7 +159,8 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
     """In calm, whoever hands a shard over or releases it has stored all that was finished in this ownership.
 
     Where the processor alone decides, it can only store when it is asked, in calm. Whose ownership ended by itself, of
-    what went wrong before the calm, stores nothing: he lets go of what still names him.
+    what went wrong before the calm, or with an actor that was killed, stores nothing: he lets go of what still names
+    him.
     """
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
     asked = {
@@ -167,11 +168,7 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         for line in story.of("hook")
         if line["hook"] == "shutdown_requested" and line["t"] >= story.calm_s
     }
-    lost = {
-        (line["w"], line["shard"], line["epoch"])
-        for line in story.of("hook")
-        if line["hook"] == "lease_lost" and line["t"] <= story.calm_s + story.failover_s
-    }
+    lost = _lost(story)
     finished: dict[tuple[str, str, int], int] = defaultdict(int)
     for batch in story.batches:
         if batch.done_s < NEVER:
@@ -197,9 +194,11 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
     rest_s = next((line["t"] for line in story.of("rest")), -NEVER)
     resting = {line["w"] for line in story.of("rest")}
     within_s = {line["w"]: line["stores_within_s"] for line in story.of("up") if line["w"] in resting}
-    rows = story.rows(rest_s)
+    rows, lost = story.rows(rest_s), _lost(story)
     for batch in story.batches:
         if batch.done_s < story.calm_s or within_s.get(batch.life) is None or batch.shard not in rows:
+            continue
+        if (batch.life, batch.shard, batch.epoch) in lost:
             continue
         if batch.shard in story.deleted:  # with its row what was stored is gone
             continue
@@ -223,8 +222,7 @@ def shares_are_even(story: Story) -> Iterator[str]:
     loads = Counter({story.owners[life]: 0 for life in sorted(resting)})
     rows = story.rows(rest_s)
     for shard, row in rows.items():
-        is_blocked = any(rows[parent]["checkpoint"] != END for parent in story.parents.get(shard, ()) if parent in rows)
-        if row["checkpoint"] == END or is_blocked:
+        if row["checkpoint"] == END or _is_blocked(story, rows, shard):
             continue
         if row["owner"] not in loads:
             yield f"{shard} is nobody's at {rest_s:.3f}"
@@ -235,6 +233,28 @@ def shares_are_even(story: Story) -> Iterator[str]:
     for shard, times in moves.items():
         if times > MOST_MOVES:
             yield f"{shard} was taken {times} times from {drained_s:.3f} to {rest_s:.3f}"
+
+
+def _lost(story: Story) -> set[tuple[str, str, int]]:
+    """Name ownerships, by life, shard and epoch, that went wrong: they ended by themselves, or an actor was killed."""
+    found = {
+        (line["w"], line["shard"], line["epoch"])
+        for line in story.of("hook")
+        if line["hook"] == "lease_lost" and line["t"] <= story.calm_s + story.failover_s
+    }
+    for line in story.of("kill"):
+        for (life, shard, epoch), took_s in story.took_s.items():
+            if line["w"] == life and took_s <= line["t"] and f"/{shard}/" in f"{line['actor']}/":
+                found.add((life, shard, epoch))
+    return found
+
+
+def _is_blocked(story: Story, rows: dict[str, dict[str, Any]], shard: str) -> bool:
+    """Whether one of those before a shard is not at its end; one without a row may have to wait for its own parents."""
+    return any(
+        rows[parent]["checkpoint"] != END if parent in rows else _is_blocked(story, rows, parent)
+        for parent in story.parents.get(shard, ())
+    )
 
 
 def _lets_go(before: dict[str, Any] | None, after: dict[str, Any], me: str | None) -> bool:
