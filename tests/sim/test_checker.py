@@ -155,6 +155,54 @@ def test_an_ownership_that_ended_by_itself_stores_nothing(at_s: float, is_good: 
     assert set(judged([*READ, lost, let_go])) == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
 
 
+def test_an_actor_that_was_killed_takes_what_it_had_not_stored_with_it() -> None:
+    """One of another shard does not."""
+    for shard, found in (("s0", set()), ("s00", {"who_lets_go_stores_what_is_finished"})):
+        killed = line(5.0, "kill", w="a", actor=f"stream/shards/{shard}/pipeline")
+        assert set(judged([*READ, killed, row(95.0, "TRIM_HORIZON", owner=None)])) == found
+
+
+def test_what_is_finished_in_an_ownership_that_ends_by_itself_need_not_be_stored() -> None:
+    """The deadline is near as the calm comes; it cannot be in the midst of it."""
+    batch_in_calm = [put(0), TAKEN, batch(91.0, 0), *done(92.0), line(98.0, "rest", w="a", held_bytes=0)]
+    taken_anew = row(96.0, "TRIM_HORIZON", token="2")
+    for at_s, found in ((92.5, set()), (93.5, {"what_is_finished_is_soon_stored"})):
+        lost = line(at_s, "hook", w="a", processor=0, shard="s0", epoch=1, hook="lease_lost")
+        assert set(judged([*batch_in_calm, lost, taken_anew])) == found
+
+
+def test_a_batch_whose_end_could_not_be_stored_is_not_in_hand() -> None:
+    """The processor has done it all, and raises since its checkpoint fails; nothing of it comes again."""
+    given = [line(1.5, "given", w="a", first=0, records=1), line(4.0, "given", w="a", first=1, records=1)]
+    raised = [line(3.0, "done", w="a", id=0), line(3.1, "returned", w="a", id=0, done=False)]
+    rest = [batch(5.0, 1, processor=1), *done(6.0, processor=1), row(7.0, "101")]
+    law = "reading_ahead_is_bounded"
+    for said, is_good in ((raised, True), (raised[1:], False)):
+        found = set(judged([put(0), put(1), TAKEN, *given, batch(2.0, 0), *said, *rest]))
+        assert (law not in found) is is_good
+
+
+def test_a_shard_waits_for_those_before_its_parents_too() -> None:
+    """Its parent has no row yet, since what comes before that is still read."""
+    shards = [line(99.0, "shard", shard="s1", parents=["s0"]), line(99.0, "shard", shard="s2", parents=["s1"])]
+    rest = [line(88.0, "drained", left=0), line(98.0, "rest", w="a", held_bytes=0)]
+    waits = [row(4.0, "TRIM_HORIZON", shard="s2", owner=None)]
+    for end, found in (([], set()), ([row(60.0, END, owner=None)], {"shares_are_even"})):
+        assert set(judged([*READ, row(5.0, "100"), *shards, *rest, *waits, *end])) - {"an_end_is_final"} == found
+
+
+def test_a_child_that_was_moved_back_had_told_what_its_parent_tells() -> None:
+    """In the moment in which the parent's row is deleted; one that never had progress has not."""
+    ended = [*READ, CHILD, row(4.0, END, owner=None)]
+    gone = line(40.0, "deleted", shard="s0", w="a")
+    begun = row(5.0, "TRIM_HORIZON", shard="s1", owner=None)
+    read = row(30.0, "7", shard="s1", owner=None)
+    back = row(39.9, "AT_TIMESTAMP", shard="s1", owner=None, w="")
+    law = "a_row_goes_when_it_is_done_with"
+    assert law not in set(judged([*ended, begun, read, back, gone]))
+    assert law in set(judged([*ended, begun, gone]))
+
+
 def test_what_the_ownership_before_had_asked_for_is_not_in_the_hand_of_the_next() -> None:
     """It was on its way when the holder went back to the beginning, where all comes in one reply; then one is more."""
     before = [line(1.5, "given", w="a", first=0, records=3), batch(2.0, 0, 1, 2), *done(3.0), *ASKED]
