@@ -156,6 +156,20 @@ class Story:
             return len(self.truth.get(shard, ()))
         return 0 if checkpoint in SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
 
+    def was_cut_off(self, life: str, took_s: float) -> bool:
+        """Whether an ownership may have ended by itself: for too long its heartbeats met a cut, or storms of faults."""
+        least_s = self.failover_s * 2 / 3 - max(1.0, self.failover_s / 10)
+        begun_s, ended_s = took_s, took_s
+        for line in self.lines:
+            if line["e"] not in ("cut", "storm") or line["service"] == "kinesis" or line.get("w", life) != life:
+                continue
+            if line["t"] > ended_s:
+                begun_s = line["t"]
+            ended_s = max(ended_s, min(line["t"] + line["for_s"], self.calm_s))
+            if ended_s - begun_s > least_s:
+                return True
+        return False
+
     def is_misled(self, batch: Batch) -> bool:
         """Whether a frozen clock lets a worker go on in good faith: until its own deadline, which it reaches late."""
         took_s = self.took_s.get((batch.life, batch.shard, batch.epoch), NEVER)

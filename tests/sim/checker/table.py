@@ -184,7 +184,8 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
         is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
-        can_store = line["t"] >= story.calm_s and ownership not in lost and (life not in manual or ownership in asked)
+        is_over = ownership in lost or story.was_cut_off(life, story.took_s.get(ownership, NEVER))
+        can_store = line["t"] >= story.calm_s and not is_over and (life not in manual or ownership in asked)
         if lets_go and can_store and is_short:
             yield f"{shard}: {life} let it go at {line['t']:.3f} at {_brief(line['checkpoint'])}, and had finished more"
 
