@@ -155,6 +155,21 @@ def test_an_ownership_that_ended_by_itself_stores_nothing(at_s: float, is_good: 
     assert set(judged([*READ, lost, let_go])) == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
 
 
+@pytest.mark.parametrize(("for_s", "is_good"), [(0.9, False), (1.1, True)])
+def test_an_ownership_that_ended_while_its_worker_was_cut_off_stores_nothing(for_s: float, is_good: bool) -> None:
+    """He lets go of the row that still names him, by then in calm."""
+    cut = [line(5.0, "cut", w="a", service="dynamodb", for_s=for_s), row(95.0, "TRIM_HORIZON", owner=None)]
+    assert set(judged([*READ, *cut])) == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
+
+
+def test_a_storm_of_faults_before_a_cut_prolongs_it() -> None:
+    """Neither alone is long enough for an ownership to end, and neither is the storm at another service."""
+    cut = [line(5.5, "cut", w="a", service="dynamodb", for_s=0.9), row(95.0, "TRIM_HORIZON", owner=None)]
+    for service, found in (("dynamodb", set()), ("kinesis", {"who_lets_go_stores_what_is_finished"})):
+        storm = line(5.0, "storm", kind="hang", service=service, for_s=0.7)
+        assert set(judged([*READ, storm, *cut])) == found
+
+
 def test_an_actor_that_was_killed_takes_what_it_had_not_stored_with_it() -> None:
     """One of another shard does not."""
     for shard, found in (("s0", set()), ("s00", {"who_lets_go_stores_what_is_finished"})):
@@ -177,7 +192,8 @@ def test_a_batch_whose_end_could_not_be_stored_is_not_in_hand() -> None:
     raised = [line(3.0, "done", w="a", id=0), line(3.1, "returned", w="a", id=0, done=False)]
     rest = [batch(5.0, 1, processor=1), *done(6.0, processor=1), row(7.0, "101")]
     law = "reading_ahead_is_bounded"
-    for said, is_good in ((raised, True), (raised[1:], False)):
+    late = [line(3.0, "done", w="a", id=0), line(4.5, "returned", w="a", id=0, done=True)]
+    for said, is_good in ((raised, True), (raised[1:], False), (late, False)):
         found = set(judged([put(0), put(1), TAKEN, *given, batch(2.0, 0), *said, *rest]))
         assert (law not in found) is is_good
 
@@ -198,9 +214,11 @@ def test_a_child_that_was_moved_back_had_told_what_its_parent_tells() -> None:
     begun = row(5.0, "TRIM_HORIZON", shard="s1", owner=None)
     read = row(30.0, "7", shard="s1", owner=None)
     back = row(39.9, "AT_TIMESTAMP", shard="s1", owner=None, w="")
+    long_ago = row(36.9, "AT_TIMESTAMP", shard="s1", owner=None, w="")
     law = "a_row_goes_when_it_is_done_with"
     assert law not in set(judged([*ended, begun, read, back, gone]))
-    assert law in set(judged([*ended, begun, gone]))
+    for told in ((), (read, long_ago)):
+        assert law in set(judged([*ended, begun, *told, gone]))
 
 
 def test_what_the_ownership_before_had_asked_for_is_not_in_the_hand_of_the_next() -> None:

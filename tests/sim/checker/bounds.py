@@ -75,6 +75,7 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
     reached: dict[str, dict[str, int]] = defaultdict(dict)
     finished: dict[str, dict[str, int]] = defaultdict(dict)
     on_its_way: dict[str, dict[str, int]] = defaultdict(dict)
+    said_done: set[int] = set()
     for line in story.lines:
         life = line.get("w", "")
         match line["e"]:
@@ -89,8 +90,11 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 reached[shard][life] = begins + line["records"]
             case "batch" if life in finished[line["shard"]]:
                 before = story.place[line["records"][0]]  # what is before it is done, also by a checkpoint alone
-                finished[line["shard"]][life] = max(finished[line["shard"]][life], before)
-            case "done":  # it may have said so by a checkpoint, and raise then
+                known = 0 if line["again"] else finished[line["shard"]][life]
+                finished[line["shard"]][life] = max(known, before)
+            case "done":
+                said_done.add(line["id"])
+            case "returned" if line["id"] in said_done:  # who raises then may have said so by a checkpoint
                 last = story.called[line["id"]].records[-1]
                 finished[story.shard_of[last]][life] = story.place[last] + 1
             case "rest":

@@ -105,18 +105,19 @@ def an_end_is_final(story: Story) -> Iterator[str]:
 def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
     """Workers delete the row of an ended shard alone, long after its end, when its children tell all that it tells.
 
-    A child that has told so once may be moved back to its beginning in the same moment.
+    A child that has told so may be moved back meanwhile; who deletes knows the table as it was at most F ago.
     """
     rows: dict[str, dict[str, Any]] = {}
-    told: set[str] = set()
+    told_s: dict[str, float] = {}
     ended_s: dict[str, float] = {}
     for line in story.lines:
         if line["e"] == "row":
-            rows[line["shard"]] = line
             if line["checkpoint"] == END:
                 ended_s.setdefault(line["shard"], line["t"])
-            if line["checkpoint"] not in SENTINELS:
-                told.add(line["shard"])
+            before = rows.get(line["shard"])
+            if before is not None and before["checkpoint"] not in SENTINELS:
+                told_s[line["shard"]] = line["t"]
+            rows[line["shard"]] = line
         elif line["e"] == "deleted":
             shard = line["shard"]
             rows.pop(shard, None)
@@ -128,7 +129,11 @@ def a_row_goes_when_it_is_done_with(story: Story) -> Iterator[str]:
             if parents := [parent for parent in story.parents.get(shard, ()) if parent in rows]:
                 yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f} before those of {parents}"
             for child in set(story.children[shard]) - story.deleted:
-                if child not in rows or child not in told:
+                is_told = child in rows and (
+                    rows[child]["checkpoint"] not in SENTINELS
+                    or line["t"] <= told_s.get(child, -NEVER) + story.failover_s
+                )
+                if not is_told:
                     yield f"{shard}: {line['w']} deleted its row at {line['t']:.3f}, and {child} has no progress"
 
 
