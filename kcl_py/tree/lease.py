@@ -233,7 +233,7 @@ class Lease(Actor):
             self._pen.note_success()
             self._possession.acknowledge(settled)
             if settled.write.operation == "cancel handoff by holder":
-                self._herald.kept("it is dead")
+                self._herald.kept("its own row has stood still for failover_s")
                 self._agenda.gone = None  # should it ask again, it is alive
             self._arm_deadline()
             if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):

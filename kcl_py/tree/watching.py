@@ -72,11 +72,11 @@ class Watching:
         return keys
 
     def rereads(self, now: float) -> list[tuple[str, float]]:
-        """Say which rows are to be read again, and how long from now."""
+        """Say which rows are to be read again, and how long from now; of a large table none, but soon all."""
         if not self._is_wide:
             return self._reads.rereads(self._view.to_reread(now), now)
         if len(self.overdue(now)) < len(self._view.overdue_rows(now - self._worker.config.leases.tick_s)):
-            self._reads.paces["scan"].hurry()
+            self._reads.hurry()
         return []
 
     def overdue(self, now: float) -> set[str]:

@@ -26,6 +26,15 @@ def stopped(fleet: Fleet, records: int) -> None:
     assert worker.wait() == 0
 
 
+def killed(fleet: Fleet) -> None:
+    """Have a worker deliver a record, and kill it: its row still names it."""
+    fleet.create(1)
+    fleet.put(1)
+    worker = fleet.start()
+    fleet.until_delivered(1)
+    worker.kill()
+
+
 def test_show_tells_each_row_with_all_its_fields(fleet: Fleet) -> None:
     """As JSON lines, or in words."""
     fleet.create(2)
@@ -286,11 +295,7 @@ def test_only_yes_has_the_plan_carried_out(fleet: Fleet, answer: str, code: int)
 
 def test_ctrl_c_while_it_is_watched_whether_a_worker_runs_changes_nothing_and_says_so(fleet: Fleet) -> None:
     """The line on the terminal tells how long it still takes."""
-    fleet.create(1)
-    fleet.put(1)
-    worker = fleet.start()
-    fleet.until_delivered(1)
-    worker.kill()
+    killed(fleet)
     before = fleet.rows()
     with on_terminal(fleet, "release", TERM="xterm") as (command, terminal):
         for left_s in (4, 3):
@@ -327,11 +332,7 @@ def test_what_became_of_a_request_is_one_line_that_can_be_copied(fleet: Fleet) -
 
 def test_the_terminal_is_left_as_it_was_while_it_is_watched_whether_a_worker_runs(fleet: Fleet) -> None:
     """SIGTERM leaves no hidden cursor behind."""
-    fleet.create(1)
-    fleet.put(1)
-    worker = fleet.start()
-    fleet.until_delivered(1)
-    worker.kill()
+    killed(fleet)
     with on_terminal(fleet, "release", TERM="xterm") as (command, terminal):
         until_shown(terminal, b"watching for")
         command.send_signal(signal.SIGTERM)

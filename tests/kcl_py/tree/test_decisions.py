@@ -98,7 +98,7 @@ async def test_shard_that_is_kept_because_who_asked_for_it_died_tells_so(log: Lo
     asker.crash()
     await fleet.until(lambda: events(log, "kcl_py.lease.kept"))
     [kept] = events(log, "kcl_py.lease.kept")
-    assert (kept["asked_by"], kept["why"]) == (asker.owner, "it is dead")
+    assert (kept["asked_by"], kept["why"]) == (asker.owner, "its own row has stood still for failover_s")
     await fleet.delivered()
     await fleet.stopped()
 

@@ -189,6 +189,7 @@ async def test_pipeline_halts_and_holds_its_place_when_retries_are_used_up(log: 
         [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.shard.halted"]
         assert (entry["position"], entry["attempts"], entry["log_level"]) == ("3", 3, "error")
         assert "restart" in entry["how_to_resume"]
+        assert "docs/leases.md" in entry["how_to_resume"]
 
 
 @simulated
