@@ -80,6 +80,12 @@ MUTANTS = (
         "        holding = held.pop(down.name, None) if down.error is None else held.get(down.name)\n",
     ),
     Mutant(
+        "release under any token",
+        "kcl_py/leases/rules.py",
+        "    tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))\n",
+        "    tests = ()\n",
+    ),
+    Mutant(
         "let what runs go on after the lease is lost",
         "kcl_py/tree/pipeline.py",
         "        for task in (self._running, self._pause, self._limit):\n",
