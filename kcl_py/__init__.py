@@ -20,8 +20,9 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
-from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
-from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
+from kcl_py.outcomes import Reject, Retry
+from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
+from kcl_py.records import MAYBE, Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
     from actors import Clock, Node
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kcl_py.tree.worker import Ids
 
 __all__ = [
+    "MAYBE",
     "AwsSetupError",
     "CheckpointFailedError",
     "Checkpointer",
@@ -42,6 +44,7 @@ __all__ = [
     "ConfigError",
     "CredentialsError",
     "EndpointError",
+    "Failure",
     "Ids",
     "KclError",
     "LeaseLostError",
@@ -56,6 +59,8 @@ __all__ = [
     "RecordBatch",
     "RecordProcessor",
     "Redelivery",
+    "Reject",
+    "Retry",
     "SequenceNumber",
     "Source",
     "Stream",

@@ -236,12 +236,21 @@ class Delivery(Section):
     """Handing records to the processor."""
 
     batch: Batch = Field(default=Batch(), description="what is handed over at once")
-    retries: int = Field(default=3, ge=0, description="repetitions of a batch that raised")
+    ordering: Literal["key", "shard", "none"] = Field(
+        default="key", description="what `process` gets one after the other: records of a key, of a shard, or none"
+    )
+    concurrency: Positive = Field(default=64, description="most records in `process` at a time, in the whole worker")
+    attempt_timeout_s: Seconds | None = Field(
+        default=None, description="an attempt that takes longer is cancelled and has failed"
+    )
+    retries: int = Field(default=3, ge=0, description="repetitions of what has failed")
     backoff_s: Seconds = Field(default=0.5, description="pause before the first repetition; doubles with each")
     backoff_max_s: Seconds = Field(default=30.0, description="longest pause between repetitions")
-    on_failure: Annotated[
-        Literal["halt"], Text("halt (a failing shard stops and keeps its place; nothing else is available yet)")
-    ] = Field(default="halt", description="after the last repetition: the shard stops and keeps its place")
+    on_failure: Literal["halt", "dead_letter", "skip"] = Field(
+        default="halt",
+        description="after the last repetition: the shard stops and keeps its place, the record goes to "
+        "`dead_letter`, or it is passed over with an error in the log",
+    )
     max_ahead: MaxAhead = Field(default=MaxAhead(), description="how far reading may run ahead of finishing")
 
     @model_validator(mode="after")

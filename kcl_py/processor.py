@@ -1,8 +1,9 @@
 """The class a user writes, and what its hooks receive.
 
 One instance serves one ownership of one shard, from the lease taken to the lease given up, over retries too. Its
-hooks are called one after the other, never two at a time, in a task of that shard's Pipeline on the worker's event
-loop: a hook that blocks the loop stops the heartbeats of every shard. To return is to say that the work is done.
+hooks are called one after the other, never two at a time but for ``process``, in tasks of that shard's Pipeline on the
+worker's event loop: a hook that blocks the loop stops the heartbeats of every shard. To return is to say that the work
+is done.
 """
 
 import importlib
@@ -14,9 +15,10 @@ from difflib import get_close_matches
 from functools import partialmethod
 from os import PathLike, fspath
 from types import FunctionType
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from kcl_py.errors import ProcessorError
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.printable import one_line
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 
@@ -53,8 +55,22 @@ class Checkpointer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that is not tried again."""
+
+    record: Record
+    reason: str
+    """What its last attempt ended with: the class and text of the exception, or what the processor said."""
+    attempts: int
+    first_failed_s: float
+    """When the first attempt failed, in Unix seconds."""
+    is_rejected: bool = False
+    """Whether the processor has said ``Reject``; else its attempts are used up."""
+
+
 class RecordProcessor:
-    """What happens with the records of a shard; subclass it and override ``process_records``.
+    """What happens with the records of a shard; subclass it and override ``process_records`` or ``process``.
 
     Needs a constructor without arguments. Hooks are ``async def``.
     """
@@ -66,14 +82,35 @@ class RecordProcessor:
         ``delivery.retries`` times, then the shard halts.
         """
 
-    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
         """Process ``batch``: 1 to ``delivery.batch.max_records`` records of the shard, in sequence order.
 
-        Called for each batch in order. Returning means that all its records are finished and may be checkpointed.
-        If it raises, the same batch comes again with ``batch.redelivery`` set, with backoff, up to
-        ``delivery.retries`` times, then the shard halts and holds its place: no record is passed over.
+        Called for each batch in order, and for the next one only when this one is settled. Returning None means that
+        all its records are finished and may be checkpointed. A mapping names those that are not, each with an
+        exception, ``Retry`` or ``Reject``; the others are finished. What is not finished comes again with
+        ``redelivery`` set, with backoff, up to ``delivery.retries`` times; then ``delivery.on_failure`` says what
+        happens. To raise is to say that of all of them.
         """
         raise NotImplementedError
+
+    async def process(self, record: Record) -> RecordOutcome:
+        """Process one record; override this instead of ``process_records`` to have many in work at a time.
+
+        Called for records of the same partition key one after the other, in sequence order; for others at the same
+        time, up to ``delivery.concurrency`` in the whole worker. ``delivery.ordering`` changes that. Returning None
+        means that the record is finished. If it raises or returns ``Retry``, the record comes again with
+        ``record.redelivery`` set, and those behind it wait, as the ordering says; after ``Reject``, or when it has been
+        tried ``delivery.retries`` times more, ``delivery.on_failure`` says what happens.
+        """
+        raise NotImplementedError
+
+    async def handle_failed(self, failure: Failure) -> Literal["halt", "dead_letter", "skip"] | None:
+        """Hear of a record that is not tried again, before anything happens to it.
+
+        Returns what is to happen to this one; None: what ``delivery.on_failure`` says. If it raises, that is logged, no
+        more.
+        """
+        return None
 
     async def lease_lost(self) -> None:
         """Let go: another worker owns the shard now, or may. Nothing can be checkpointed any more.
@@ -97,7 +134,9 @@ class RecordProcessor:
         """
 
 
-_HOOKS = ("initialize", "process_records", "lease_lost", "shard_ended", "shutdown_requested")
+_FORMS = ("process_records", "process")
+"""The two ways to consume; a processor has one of them."""
+_HOOKS = ("initialize", *_FORMS, "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 _NEARLY = 0.85
 """How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
 
@@ -171,8 +210,11 @@ def processor_faults(found: object) -> list[str]:
     faults = [
         f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
     ]
-    if "process_records" not in _own_hooks(found) and "process_records" not in misspelt.values():
-        faults.append("expected process_records to be overridden, found none")
+    forms = [form for form in _FORMS if form in _own_hooks(found)]
+    if len(forms) > 1:
+        faults.append("expected process_records or process to be overridden, found both; take out one")
+    if not forms and not set(_FORMS) & set(misspelt.values()):
+        faults.append("expected process_records or process to be overridden, found neither")
     return (
         faults + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))] + _creation_faults(found)
     )
@@ -186,9 +228,10 @@ def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
     """Return methods that would never be called, each with the hook that was meant: it has nearly the same name.
 
     A hook that is there is not missed, and a method that the hook's arguments do not fit has another purpose; but
-    process_records has to be there.
+    process_records has to be there, unless process is.
     """
-    missed = [hook for hook in _HOOKS if hook not in _own_hooks(processor)]
+    own = _own_hooks(processor)
+    missed = [hook for hook in _HOOKS if hook not in own and not (hook in _FORMS and set(_FORMS) & set(own))]
     methods = [
         name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
     ]

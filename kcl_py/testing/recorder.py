@@ -13,11 +13,13 @@ import anyio
 
 from actors.testing import ManualClock, settle
 from kcl_py.errors import KclError
+from kcl_py.outcomes import BatchOutcome
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch
 from kcl_py.testing.run import HookCall
 
 P = TypeVar("P", bound=RecordProcessor)
+T = TypeVar("T")
 
 
 class ScriptedError(KclError):
@@ -83,10 +85,10 @@ class Recorder(Generic[P]):
         self._is_holding = False
         self._clock.release()
 
-    async def record(self, call: HookCall[P], work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work of one call, unless the worker is dead."""
+    async def record(self, call: HookCall[P], work: Callable[[], Awaitable[T]]) -> T | None:
+        """Do the work of one call, unless the worker is dead, and return what it returns."""
         if self.has_crashed():
-            return
+            return None
         self.calls.append(call)
         due, began_at = self._due(call), anyio.current_time()
         try:
@@ -96,8 +98,8 @@ class Recorder(Generic[P]):
                     self._happen(call, due & {Incident.STOP, Incident.LOSE_LEASE})
                     await settle()  # and it has heard that it is to stop
                 if self.has_crashed():
-                    return
-                await work()
+                    return None
+                outcome = await work()
                 self._happen(call, due & {Incident.FAIL, Incident.CRASH})
         except BaseException as error:
             call.error = error
@@ -108,6 +110,7 @@ class Recorder(Generic[P]):
         if Incident.CRASH in due:
             await anyio.sleep_forever()
         call.has_returned = True
+        return outcome
 
     def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
         return _Checkpointer(checkpointer, self._clock)
@@ -146,10 +149,10 @@ class _Observed(RecordProcessor, Generic[P]):
 
         await self._recorder.record(call, work)
 
-    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
         inner, given = self._made(), self._recorder.wrap(checkpointer)
         call = self._call("process_records", batch)
-        await self._recorder.record(call, lambda: inner.process_records(batch, given))
+        return await self._recorder.record(call, lambda: inner.process_records(batch, given))
 
     async def lease_lost(self) -> None:
         if self._inner is not None:

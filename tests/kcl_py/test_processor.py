@@ -90,7 +90,7 @@ def test_missing_module_and_missing_class_are_told_apart(tmp_path: Path) -> None
             GOOD + "Bad = Good()\n",
             "expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself",
         ),
-        (HEADER + "Bad = RecordProcessor\n", "expected process_records to be overridden, found none"),
+        (HEADER + "Bad = RecordProcessor\n", "expected process_records or process to be overridden, found neither"),
         (
             HEADER + "class Bad(RecordProcessor):\n    def process_records(self, batch, checkpointer): ...\n",
             "expected `async def process_records`, found `def`",
