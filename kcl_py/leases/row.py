@@ -63,7 +63,9 @@ class Native:
     start_ms: int | None = None
     """When the reading of the lineage begins; of a shard at LATEST or AT_TIMESTAMP, where it begins."""
     delivered: str | None = None
-    """How far records were handed over at the last clean release."""
+    """How far records were handed over when the last owner let go in order."""
+    clean: int | None = None
+    """The counter that this owner left: as long as it stands, nobody has had the shard since."""
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     halted: Halt | None = None

@@ -61,7 +61,7 @@ def new_row(
         checkpoint=checkpoint,
         parents=shard.parents,
         hash_range=shard.hash_range,
-        native=Native(stream=stream, start_ms=start_ms),
+        native=Native(stream=stream, start_ms=start_ms, clean=counter),
     )
 
 
@@ -117,8 +117,12 @@ def start_handoff(row: LeaseRow, *, owner: str) -> Write:
     )
 
 
-def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = None) -> Write:
+def transfer(
+    row: LeaseRow, *, owner: str, position: SequenceNumber | None = None, delivered: str | None = None
+) -> Write:
     """Build the holder's last write of a handoff: final checkpoint and the receiver alone, in one update.
+
+    ``delivered``: how far records were handed over, when all that was in hand came to its end.
 
     The token is tested as seen, so that one who was asked before it ever took the row can pass it on (no position).
     """
@@ -127,7 +131,7 @@ def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = Non
         operation="transfer",
         key=row.key,
         tests=(Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, owner), Is(TOKEN, row.native.token)),
-        set={COUNTER: row.counter + 1, **progress},
+        set={COUNTER: row.counter + 1, **progress, **_handed_over(row, delivered)},
         remove=(HOLDER, *ended),
         owner=owner,
         token=row.native.token,
@@ -200,8 +204,7 @@ def release(
     asked = row.native.request
     answered = asked if asks_to_let_go(asked) else None
     tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))
-    said = {native("delivered"): delivered, native("fault"): fault}
-    kept = {path: value for path, value in said.items() if value is not None}
+    kept: dict[Path, Any] = _handed_over(row, delivered) | ({} if fault is None else {native("fault"): fault})
     return Write(
         operation="release",
         key=row.key,
@@ -350,6 +353,11 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         owner=owner,
         token=token,
     )
+
+
+def _handed_over(row: LeaseRow, delivered: str | None) -> dict[Path, Any]:
+    """What the last write of an owner says of how far it came, and until which write that holds."""
+    return {} if delivered is None else {native("delivered"): delivered, native("clean"): row.counter + 1}
 
 
 def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path, Any], tuple[Path, ...]]:

@@ -60,6 +60,7 @@ class _Native(msgspec.Struct):
     stream: _Text | None = None
     start: _Number | None = None
     delivered: _Text | None = None
+    clean: _Number | None = None
     lag_ms: _Number | None = None
     lag_at: _Number | None = None
     halted: _HaltMap | None = None
@@ -163,6 +164,7 @@ def _native(native: _Native) -> Native:
         stream=_name(native.stream),
         start_ms=_whole(native.start),
         delivered=_text(native.delivered),
+        clean=_whole(native.clean),
         lag_ms=_whole(native.lag_ms),
         lag_at_ms=_whole(native.lag_at),
         halted=None if halted is None else Halt(str(_text(halted.value.error)), str(_text(halted.value.position))),

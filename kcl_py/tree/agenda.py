@@ -128,7 +128,7 @@ class Agenda:
         last = self._last_said(now)
         if last is not None or self.fault is not None:
             if row.in_handoff:
-                return rules.transfer(row, owner=me, position=self._final(last))
+                return rules.transfer(row, owner=me, position=self._final(last), delivered=self._delivered(last))
             if self.stop is not None or self.fault is not None:
                 return self._release(row, token, last)
             if (request := self.asked(row)) is not None:
@@ -162,12 +162,19 @@ class Agenda:
     def _final(self, last: Drained | None) -> SequenceNumber | None:
         return None if last is None else self.checkpoints.final(last.prefix)
 
+    @staticmethod
+    def _delivered(last: Drained | None) -> str | None:
+        is_clean = last is not None and last.delivered is not None and not last.unfinished
+        return str(last.delivered) if is_clean and last is not None else None
+
     def _release(self, row: LeaseRow, token: str, last: Drained | None) -> Write:
-        delivered = None
-        if last is not None and last.delivered is not None and not last.unfinished:
-            delivered = str(last.delivered)
         return rules.release(
-            row, owner=self.owner, token=token, position=self._final(last), delivered=delivered, fault=self.fault
+            row,
+            owner=self.owner,
+            token=token,
+            position=self._final(last),
+            delivered=self._delivered(last),
+            fault=self.fault,
         )
 
     def _report(self, row: LeaseRow, position: SequenceNumber | None, now: float, now_ms: int) -> Report:

@@ -11,6 +11,7 @@ from enum import StrEnum
 import anyio
 
 from actors import Ref
+from kcl_py.delivery.earlier import Earlier
 from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
@@ -221,6 +222,8 @@ class Start:
     row: LeaseRow
     fence: Fence
     epoch: int
+    earlier: Earlier = field(default_factory=Earlier)
+    """What owners before may have had in hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from actors import Clock
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
@@ -58,6 +59,7 @@ class Worker:
     """A structlog logger bound to app, stream and worker."""
     gate: Gate
     budget: Budget
+    slots: Slots
     pulse: Pulse
     started_at: float
     _quotas: dict[str, Quota] = field(default_factory=dict)

@@ -46,6 +46,7 @@ FIELDS = (
     "stream",
     "start",
     "delivered",
+    "clean",
     "lag_ms",
     "lag_at",
     "halted",

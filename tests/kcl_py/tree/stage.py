@@ -18,6 +18,7 @@ from actors.testing import EventLog
 from kcl_py.config import Config
 from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.items import row_from_item
@@ -224,6 +225,7 @@ def _worker(
         log=structlog.get_logger(),
         gate=Gate(16),
         budget=Budget(config.fetch.budget_bytes, clock),
+        slots=Slots(config.delivery.concurrency),
         pulse=Pulse(config.leases.margin_s / 2, clock.monotonic()),
         started_at=clock.monotonic(),
     )
