@@ -34,7 +34,7 @@ class Earlier:
     def may_have_had_any(self, records: list[Record]) -> bool:
         """Whether one of several records, in order, may have been."""
         if self.before_s:
-            return min(map(_arrived_s, records)) < self.before_s
+            return any(arrived_s < self.before_s for arrived_s in map(_arrived_s, records))
         return self.to is not None and self.may_have_had(records[0])
 
 

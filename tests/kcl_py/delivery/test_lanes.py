@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.lag import Lag
-from kcl_py.delivery.lanes import Lanes, Ordering
+from kcl_py.delivery.lanes import Item, Lanes, Ordering
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.records import Record
 
@@ -38,7 +38,7 @@ def test_records_of_a_key_come_one_after_the_other_whatever_happens(keys: str, c
     """S2-11, BW-12: also when they are put off, put back, or more are taken in meanwhile; and none is left out."""
     ledger, lanes = Ledger(), Lanes("key")
     parts = [keys[: len(keys) // 2], keys[len(keys) // 2 :]]
-    now, done, in_hand, number = 0.0, defaultdict(list), [], 1
+    done, in_hand, now, number = defaultdict[str, list[int]](list), list[Item](), 0.0, 1
     while parts or lanes:
         if parts and chance.random() < 0.3:
             part = parts.pop(0)
