@@ -12,7 +12,7 @@ from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.verdicts import Trouble
 from kcl_py.outcomes import Verdict
-from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.processor import Checkpointer, RecordProcessor, has_lanes
 from kcl_py.records import MAYBE, Record, RecordBatch
 from kcl_py.tree.worker import Worker
 
@@ -66,6 +66,13 @@ class Attempt:
         except SystemExit as error:
             return exit_refused(f"{self._type}.{hook}", error)
         return answer
+
+
+def form_of(worker: Worker, shard_id: str, attempt: Attempt, checkpointer: Checkpointer) -> "BatchForm | RecordForm":
+    """Return the way to consume that the worker's processor has chosen."""
+    if has_lanes(worker.processor):
+        return RecordForm(attempt)
+    return BatchForm(attempt, worker.stream.name, shard_id, checkpointer)
 
 
 class BatchForm:

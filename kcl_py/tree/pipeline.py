@@ -8,18 +8,18 @@ row. Mirrors: ``KinesisClient.Stream.Shard.Pipeline`` (Elixir).
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from actors import Child, Intensity, OwnedTask, Strategy, Supervisor, Timer
-from kcl_py.delivery.hook import ABANDON_S, HeldBack, Hook, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
+from actors import Child, Intensity, Strategy, Supervisor, Timer
+from kcl_py.delivery.hook import HeldBack, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt
 from kcl_py.leases.start import start_position, start_text
-from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
+from kcl_py.tree.caller import Caller
 from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.dispatcher import Dispatcher, HandOn, Moved, Stuck, Withheld, WorkEnded
-from kcl_py.tree.forms import Attempt, BatchForm, RecordForm
+from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.intake import Intake
 from kcl_py.tree.messages import (
@@ -62,13 +62,10 @@ class Pipeline(Supervisor):
         self._dispatcher: Dispatcher | None = None
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
-        self._hook: Hook | None = None
-        self._running: OwnedTask | None = None
-        self._ending: list[OwnedTask] = []
-        self._pause: Timer | None = None
+        self._caller = Caller(worker, self)
         self._limit: Timer | None = None
         self._limit_at = float("inf")
-        self._is_draining = self._is_held_back = False
+        self._is_draining = False
         self.state = "stopped"
 
     async def on_start(self) -> None:
@@ -102,14 +99,11 @@ class Pipeline(Supervisor):
             case Returned():
                 self._return()
             case HeldBack():
-                self._running = None
                 self._hold_back()
             case Raised(error):
-                self._running = None
                 self._fail(error)
             case TryAgain():
-                self._pause = None
-                self._run_hook()
+                self._caller.run()
             case Confirmed():
                 self._confirmed()
             case Drain():
@@ -129,6 +123,7 @@ class Pipeline(Supervisor):
         self._lease, self._fence, self._row, self._earlier = start.lease, start.fence, start.row, start.earlier
         self._intake.begin_anew()
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
+        self._caller.begin(self._fence, self._lease, self._log)
         self._shard = OwnedShard(
             self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
         )
@@ -149,7 +144,7 @@ class Pipeline(Supervisor):
             lease=self._lease,
         )
         self.state = "initializing"
-        self._call("initialize", self._initialize, self._started)
+        self._caller.call("initialize", self._initialize, self._started)
 
     async def _initialize(self) -> None:
         if self._processor is None:
@@ -167,13 +162,10 @@ class Pipeline(Supervisor):
 
     def _make_dispatcher(self) -> Dispatcher:
         assert self._processor is not None
-        worker, processor = self._worker, self._processor
-        attempt = Attempt(worker, processor, self._ledger, self._earlier, self._note_first)
-        form: BatchForm | RecordForm = RecordForm(attempt)
-        if not has_lanes(worker.processor):
-            form = BatchForm(attempt, worker.stream.name, self._shard_id, self._checkpointer)
-        giving_up = GivingUp(worker, self._shard_id, processor, self._log)
-        return Dispatcher(worker, form, self._ledger, self._fence, giving_up, self, self._log)
+        attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
+        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer)
+        giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
+        return Dispatcher(self._worker, form, self._ledger, self._fence, giving_up, self, self._log)
 
     def _note_first(self) -> None:
         if self._is_first:
@@ -220,14 +212,14 @@ class Pipeline(Supervisor):
             self._read_on()
         elif self._children is not None:
             self.state = "ending"
-            self._call("shard_ended", self._end, self._complete)
+            self._caller.call("shard_ended", self._end, self._complete)
 
     def _dispatched(self, message: Moved | WorkEnded | HandOn | Withheld | Stuck) -> None:
         dispatcher = self._dispatcher
         if dispatcher is None:
             return
         match message:
-            case Stuck(reason, attempts, sequence_number):
+            case Stuck(reason, attempts, sequence_number) if not self._is_draining:
                 self._halt(reason, attempts, sequence_number)
             case Withheld():
                 self._lease.tell(Confirm())
@@ -251,8 +243,8 @@ class Pipeline(Supervisor):
         self._hand_over()
 
     def _confirmed(self) -> None:
-        if self._is_held_back:
-            self._run_hook()
+        if self._caller.is_held_back:
+            self._caller.run()
         elif self._dispatcher is not None:
             self._dispatcher.confirmed()
 
@@ -272,59 +264,28 @@ class Pipeline(Supervisor):
         self.state = "ended"
         self._lease.tell(Complete(self._ledger.prefix, self._children or ()))
 
-    def _call(self, name: str, call: Callable[[], Awaitable[None]], on_return: Callable[[], None]) -> None:
-        self._hook = Hook(name, call, on_return)
-        self._run_hook()
-
-    def _run_hook(self) -> None:
-        """Call the hook in hand, unless the fence holds it back: then the Lease confirms, or finds that all is over."""
-        assert self._hook is not None
-        hook, ending = self._hook, self._ending
-        self._is_held_back = not self._may_call(hook)
-        if self._is_held_back:
-            self._lease.tell(Confirm())
-        else:
-            work = hook.work(self._worker.processor, lambda: self._may_call(hook), ending)
-            self._running = self.run_task(work, done=lambda outcome: outcome, failed=Raised, abandon_s=ABANDON_S)
-            self._ending = []
-
-    def _may_call(self, hook: Hook) -> bool:
-        now = self.clock.monotonic()
-        if hook.is_last:
-            return hook.name == "lease_lost" or not self._fence.is_over(now)
-        return self._fence.allows(now)
-
-    def _hold_back(self) -> None:
-        if self._is_draining:
-            self._say_goodbye()
-        else:
-            self._run_hook()
-
     def _return(self) -> None:
-        assert self._hook is not None
-        self._running = None
-        hook = self._hook
+        hook = self._caller.ended()
         hook.on_return()
         if self._is_draining and not hook.is_last:
             self._say_goodbye()
 
+    def _hold_back(self) -> None:
+        self._caller.ended()
+        if self._is_draining:
+            self._say_goodbye()
+        else:
+            self._caller.run()
+
     def _fail(self, error: Exception) -> None:
-        assert self._hook is not None
-        hook = self._hook
-        pause_s = hook.fail(error, self._worker.config.delivery, self._worker.ids.jitter, is_last=self._is_draining)
-        self._log.warning(
-            "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
-        )
-        if may_show_tracebacks():
-            self._log.debug("kcl_py.batch.traceback", exc_info=error)
+        pause_s = self._caller.fail(error, is_last=self._is_draining)
         if self._is_draining:
             self._say_goodbye()
         elif pause_s is None:
-            at = str(self._ledger.prefix or self._row.checkpoint)
-            self._halt(hook.last_failure, hook.attempt, at)
+            hook = self._caller.ended()
+            self._halt(hook.last_failure, hook.attempt, str(self._ledger.prefix or self._row.checkpoint))
         else:
-            hook.attempt += 1
-            self._pause = self.send_after(pause_s, TryAgain())
+            self._caller.try_again(pause_s)
 
     def _halt(self, reason: str, attempts: int, at: str) -> None:
         self._stop_reading()
@@ -348,7 +309,7 @@ class Pipeline(Supervisor):
         if not self._is_draining:
             self._is_draining = True
             self._stop_reading()
-            if self._running is None and not self._is_dispatching:
+            if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
 
     def _set_limit(self, until_at: float) -> None:
@@ -375,8 +336,7 @@ class Pipeline(Supervisor):
         if self.state == "ended":
             return
         self.state = "draining"
-        if self._pause is not None:
-            self._pause.cancel()
+        self._caller.stop_trying()
         self._call_last("shutdown_requested", lambda processor: processor.shutdown_requested(self._checkpointer))
 
     def _say_farewell(self) -> None:
@@ -393,10 +353,10 @@ class Pipeline(Supervisor):
         if processor is None:
             self._say_drained()
             return
-        self._call(name, contained(lambda: call(processor), name, self._log), self._say_drained)
+        self._caller.call(name, contained(lambda: call(processor), name, self._log), self._say_drained)
 
     def _run_out_of_time(self) -> None:
-        hook = self._hook
+        hook = self._caller.hook
         if hook is not None and (hook.name == "lease_lost" or (hook.name == "shutdown_requested" and hook.has_begun)):
             self._log.warning("kcl_py.processor.cut_off", hook=hook.name)
             self._say_drained()
@@ -406,41 +366,33 @@ class Pipeline(Supervisor):
     def _abandon(self) -> None:
         if self.state == "drained":
             self._say_drained()
-        elif self._hook is None or not self._hook.is_last or self._is_dispatching:
+        elif not self._caller.is_saying_goodbye or self._is_dispatching:
             self._stop_reading()
             self._say_farewell()
-        elif self._hook.name == "shutdown_requested":
+        elif self._caller.hook is not None and self._caller.hook.name == "shutdown_requested":
             self._run_out_of_time()
 
     def _say_drained(self) -> None:
         self._end_tasks()
         self.state = "drained"
-        if self._ending:
-            self.run_task(self._all_ended, done=lambda _: Quiet())
+        if self._caller.ending:
+            self.run_task(self._caller.all_ended, done=lambda _: Quiet())
         else:
             self._tell_drained()
-
-    async def _all_ended(self) -> None:
-        for task in self._ending:
-            await task.ended()
 
     def _tell_drained(self) -> None:
         self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))
 
     def _end_tasks(self) -> None:
-        for task in (self._running, self._pause, self._limit):
-            if task is not None:
-                task.cancel()
-        if self._running is not None:
-            self._ending.append(self._running)
+        self._caller.cancel()
         self._cancel_dispatcher()
-        self._is_held_back = False
-        self._running = self._pause = self._limit = None
-        self._limit_at = float("inf")
+        if self._limit is not None:
+            self._limit.cancel()
+        self._limit, self._limit_at = None, float("inf")
 
     def _cancel_dispatcher(self) -> None:
         if self._dispatcher is not None:
-            self._ending += self._dispatcher.cancel()
+            self._caller.ending += self._dispatcher.cancel()
             self._dispatcher = None
 
     def _resume(self, position: SequenceNumber | None) -> None:
