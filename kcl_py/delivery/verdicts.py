@@ -19,12 +19,15 @@ class Trouble:
 
     first_failed_s: float
     attempts: int = 0
+    is_put_off: bool = False
+    """Whether the processor has said how long the next pause is."""
     reasons: dict[int, str] = field(default_factory=dict)
     """What the last attempt ended with, of each record by its index."""
 
     def note(self, failed: Mapping[int, Verdict]) -> None:
         """Note another failed attempt."""
         self.attempts += 1
+        self.is_put_off = any(isinstance(each, Retry) and each.after_s is not None for each in failed.values())
         self.reasons = {index: reason_of(verdict) for index, verdict in sorted(failed.items())}
 
     def redelivery(self, index: int | None = None) -> Redelivery:

@@ -3,7 +3,7 @@
 When an ownership begins and ends is the Pipeline's to decide. What a task ends with comes back to it as a message.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
@@ -19,9 +19,11 @@ from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.slots import Seat
 from kcl_py.delivery.verdicts import Trouble
 from kcl_py.leases.fence import Fence
+from kcl_py.leases.row import MOST_LATER, Later
 from kcl_py.log import may_show_tracebacks
-from kcl_py.outcomes import Reject, Verdict
+from kcl_py.outcomes import LONGEST_S, Reject, Verdict
 from kcl_py.processor import Failure
+from kcl_py.records import Record
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.worker import Worker
 
@@ -83,6 +85,8 @@ class Form(Protocol):
     def failed(self, item: Item, error: Exception) -> Mapping[int, Verdict]: ...
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]: ...
     def in_hand(self, item: Item) -> int: ...
+    def first(self, item: Item) -> Record: ...
+    def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None: ...
 
 
 class Dispatcher:
@@ -95,17 +99,28 @@ class Dispatcher:
         fence: asked before each hand-over.
         giving_up: what happens with records that are not tried again.
         owner: the actor that tasks and timers are of.
+        later: what owners before have put off.
         log: bound to the shard.
     """
 
     def __init__(
-        self, worker: Worker, form: Form, ledger: Ledger, fence: Fence, giving_up: GivingUp, owner: Actor, log: Any
+        self,
+        worker: Worker,
+        form: Form,
+        ledger: Ledger,
+        fence: Fence,
+        giving_up: GivingUp,
+        owner: Actor,
+        later: Iterable[Later],
+        log: Any,
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
         self._giving_up, self._owner, self._log = giving_up, owner, log
         self._options, self._clock, self._slots = worker.config.delivery, worker.clock, worker.slots
         self._lanes = Lanes("shard" if form.is_serial else self._options.ordering)
         self._seat = Seat(lambda: owner.ref.tell(HandOn()))
+        self._due_ms = {each.sequence_number: each.due_ms for each in later}
+        self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
@@ -131,6 +146,19 @@ class Dispatcher:
     def unfinished(self) -> int:
         """Records in the user's hands."""
         return sum(map(self._form.in_hand, self._lanes.in_hand))
+
+    def put_off(self) -> tuple[Later, ...]:
+        """The records that the processor has put off, and those before it; at the end, those that were."""
+        if self._is_stopped:
+            return self._put_off
+        now_ms, now = self._clock.time() * 1000, self._clock.monotonic()
+        found = []
+        for item, due_at in self._lanes.delayed():
+            trouble = self._troubles.get(item)
+            if trouble is None or trouble.is_put_off:
+                record = self._form.first(item)
+                found.append(Later(record.sequence_number, int(now_ms + (due_at - now) * 1000)))
+        return tuple(found[:MOST_LATER])
 
     def take_in(self, cut: Cut) -> None:
         """Take in records behind all others."""
@@ -173,7 +201,7 @@ class Dispatcher:
 
     def stop(self) -> None:
         """Hand over nothing more: what waits is dropped as it is, what runs goes on."""
-        self._is_stopped = True
+        self._put_off, self._is_stopped = self.put_off(), True
         self._lanes.clear()
         self._slots.leave(self._seat)
         if self._timer is not None:
@@ -218,7 +246,7 @@ class Dispatcher:
             return
         self._starting -= 1
         for turn in count(1):
-            item = self._lanes.next()
+            item = self._next()
             if item is None:
                 return
             if not self._fence.allows(self._clock.monotonic()):
@@ -231,6 +259,16 @@ class Dispatcher:
                 await checkpoint()
                 if self._slots.is_contended:
                     return
+
+    def _next(self) -> Item | None:
+        """Take the next item in hand that no owner before has put off."""
+        while (item := self._lanes.next()) is not None:
+            due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
+            if due_ms is None or (pause_s := due_ms / 1000 - self._clock.time()) <= 0:
+                return item
+            self._lanes.delay(item, self._clock.monotonic() + min(pause_s, LONGEST_S))
+            self._set_timer()
+        return None
 
     def _hold_back(self, item: Item) -> None:
         self._lanes.put_back(item)

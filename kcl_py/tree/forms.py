@@ -125,6 +125,15 @@ class BatchForm:
     def in_hand(self, item: Item) -> int:
         return len(item[0].left())
 
+    def first(self, item: Item) -> Record:
+        """The first record that an item holds and that is not finished."""
+        return item[0].records[item[0].next]
+
+    def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None:
+        """When the whole of an item is due, of these dates by sequence number."""
+        found = [due_ms.pop(record.sequence_number) for record in item[0].records if record.sequence_number in due_ms]
+        return max(found, default=None)
+
 
 class RecordForm:
     """``process``: record by record, those of different lanes at the same time."""
@@ -158,3 +167,11 @@ class RecordForm:
 
     def in_hand(self, item: Item) -> int:
         return 1
+
+    def first(self, item: Item) -> Record:
+        """The record that an item is."""
+        return item[0].records[item[1]]
+
+    def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None:
+        """When an item is due, of these dates by sequence number."""
+        return due_ms.pop(self.first(item).sequence_number, None)

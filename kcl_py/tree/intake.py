@@ -4,16 +4,27 @@ Never hands anything over, and never waits.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from actors.clock import Clock
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Account
 from kcl_py.delivery.buffer import Buffer, Cut, after
 from kcl_py.delivery.lag import Lag
-from kcl_py.delivery.ledger import Range
+from kcl_py.delivery.ledger import Ledger, Range
+from kcl_py.leases.row import Later
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import Position
-from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
+from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Progress, Room
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Look whether a record holds up the reading."""
+
+
+HELD_S = 5.0
+"""How long after a record was read it counts as what holds up the reading: most pass by themselves before."""
 
 
 class Intake:
@@ -33,6 +44,7 @@ class Intake:
         self.is_open = False
         self._received: SequenceNumber | None = None
         self._last: Lag | None = None
+        self._room_records = self._room_bytes = 0
         self.finished_bytes = 0
 
     def __bool__(self) -> bool:
@@ -45,7 +57,9 @@ class Intake:
         self._received, self.is_open = received, True
         self._tell(OpenReading(position, self._reading, epoch))
         fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
-        self._tell(Room(min(fetch.prefetch_records, ahead.records), min(fetch.prefetch_bytes, ahead.bytes)))
+        self._room_records = min(fetch.prefetch_records, ahead.records)
+        self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes)
+        self._tell(Room(self._room_records, self._room_bytes))
 
     def close(self, head: Range | None) -> int:
         """Stop reading and forget what was read; what was taken stays. Return how many bytes were dropped."""
@@ -68,6 +82,8 @@ class Intake:
             self._account.give_back(fetched.size_bytes)
             return False
         self._last = Lag(fetched.lag_ms, self._clock.monotonic())
+        self._room_records -= len(fetched.records)
+        self._room_bytes -= fetched.size_bytes
         records = after(fetched.records, self._received)
         repeated = len(fetched.records) - len(records)
         if records:
@@ -124,6 +140,28 @@ class Intake:
         age_ms = int((self._clock.time() - arrived_s) * 1000) if arrived_s else 0
         return Lag(max(age_ms, cut.lag.lag_ms + int((now - cut.lag.at) * 1000), 1), now, is_growing=True)
 
+    def progress(self, ledger: Ledger, later: tuple[Later, ...]) -> Progress:
+        """Say how far the shard is."""
+        head = ledger.head
+        return Progress(
+            ledger.prefix,
+            ledger.delivered,
+            self.lag(head),
+            ledger.finished_records,
+            self.finished_bytes,
+            self._held_by(head),
+            later,
+        )
+
+    def _held_by(self, head: Range | None) -> str | None:
+        if head is None or not self.is_open or self._clock.monotonic() - head.cut.lag.at < HELD_S:
+            return None
+        is_full = self._room_records <= 0 or self._room_bytes <= 0
+        is_old = self._clock.monotonic() - head.cut.lag.at > self._config.delivery.max_ahead.seconds
+        return head.records[head.next].sequence_number if is_full or is_old else None
+
     def _free(self, records: int, size_bytes: int) -> None:
         self._account.give_back(size_bytes)
+        self._room_records += records
+        self._room_bytes += size_bytes
         self._tell(Room(records, size_bytes))

@@ -21,7 +21,7 @@ from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.dispatcher import Dispatcher, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
-from kcl_py.tree.intake import Intake
+from kcl_py.tree.intake import HELD_S, Intake, Look
 from kcl_py.tree.messages import (
     Abandon,
     CaughtUp,
@@ -35,7 +35,6 @@ from kcl_py.tree.messages import (
     FetchedBatch,
     Halted,
     PipelineStarted,
-    Progress,
     Resume,
     Start,
 )
@@ -63,6 +62,7 @@ class Pipeline(Supervisor):
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
         self._caller = Caller(worker, self)
+        self._look: Timer | None = None
         self._limit: Timer | None = None
         self._limit_at = float("inf")
         self._is_draining = False
@@ -94,6 +94,9 @@ class Pipeline(Supervisor):
             case CaughtUp():
                 self._intake.note_caught_up(message)
                 self._tell_progress()
+            case Look():
+                self._look = None if self._ledger.head is None else self.send_after(HELD_S, Look())
+                self._tell_progress()
             case DropAhead():
                 self._drop_ahead()
             case Returned():
@@ -122,6 +125,7 @@ class Pipeline(Supervisor):
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row, self._earlier = start.lease, start.fence, start.row, start.earlier
         self._intake.begin_anew()
+        self._later = start.row.native.later
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._caller.begin(self._fence, self._lease, self._log)
         self._shard = OwnedShard(
@@ -165,7 +169,9 @@ class Pipeline(Supervisor):
         attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
         form = form_of(self._worker, self._shard_id, attempt, self._checkpointer)
         giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
-        return Dispatcher(self._worker, form, self._ledger, self._fence, giving_up, self, self._log)
+        return Dispatcher(
+            self._worker, form, self._ledger, self._fence, giving_up, self, self._later, self._log
+        )
 
     def _note_first(self) -> None:
         if self._is_first:
@@ -197,6 +203,8 @@ class Pipeline(Supervisor):
         self._hand_over()
         if not has_records:
             self._tell_progress()  # from now on the shard is behind, until they are finished
+        if self._look is None:
+            self._look = self.send_after(HELD_S, Look())
 
     def _hand_over(self) -> None:
         """Hand over what may be; once nothing is left, and the end of the shard was seen, say that."""
@@ -249,12 +257,9 @@ class Pipeline(Supervisor):
             self._dispatcher.confirmed()
 
     def _tell_progress(self) -> None:
-        ledger, intake = self._ledger, self._intake
-        self._lease.tell(
-            Progress(
-                ledger.prefix, ledger.delivered, intake.lag(ledger.head), ledger.finished_records, intake.finished_bytes
-            )
-        )
+        if self._dispatcher is not None:
+            self._later = self._dispatcher.put_off()
+        self._lease.tell(self._intake.progress(self._ledger, self._later))
 
     async def _end(self) -> None:
         assert self._processor is not None
@@ -309,6 +314,7 @@ class Pipeline(Supervisor):
         if not self._is_draining:
             self._is_draining = True
             self._stop_reading()
+            self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
 

@@ -78,6 +78,7 @@ def test_report_is_the_published_object() -> None:
         "fault": None,
         "why": "expired",
         "throughput_kbps": 12.3,
+        "held_by": None,
     }
     assert status["totals"] == {"shards": 2, "owned": 1, "ended": 1, "halted": 1, "max_lag_ms": 250, "spilled": 0}
 

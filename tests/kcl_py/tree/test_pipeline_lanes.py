@@ -7,7 +7,7 @@ from structlog.testing import LogCapture
 
 from kcl_py import MAYBE, Record, Redelivery, Reject, Retry
 from kcl_py.delivery.earlier import Earlier
-from kcl_py.leases.row import Halt, LeaseRow
+from kcl_py.leases.row import Halt, Later, LeaseRow, Native
 from kcl_py.tree.messages import (
     Abandon,
     Complete,
@@ -313,3 +313,45 @@ async def test_what_an_earlier_owner_may_have_had_says_maybe() -> None:
         played.ref.tell(Start(played.lease.ref, LeaseRow(SHARD), played.fence, EPOCH, Earlier(to=2, before_s=4.0)))
         await until(lambda: prefix(played) == 5)
         assert [record.redelivery for record in desk.seen] == [MAYBE, MAYBE, MAYBE, None, None]
+
+
+@simulated
+async def test_what_is_put_off_and_what_holds_up_the_reading_is_told_to_the_lease() -> None:
+    """S2-13: so that it comes into the row; also once the worker stops, and gone when the record is done."""
+    desk = Desk(answers={"1": [Retry(after_s=30.0), Retry(after_s=60.0)]})
+    delivery = {"max_ahead": {"records": 4}}
+    async with a_pipeline(keyed("abbb"), processor=desk.processor(), delivery=delivery) as played:
+        played.begin()
+        await asyncio.sleep(10.0)
+        told = played.lease.of(Progress)[-1]
+        now_ms = played.stage.clock.time() * 1000
+        assert [each.sequence_number for each in told.later] == ["1"]
+        assert told.later[0].due_ms == pytest.approx(now_ms + 20_000, abs=500)
+        assert told.held_by == "1"
+        await asyncio.sleep(30.0)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        await played.lease.hears(Drained)
+        assert [each.sequence_number for each in played.lease.of(Progress)[-1].later] == ["1"]
+
+
+@simulated
+async def test_what_an_owner_before_has_put_off_waits_until_it_is_due() -> None:
+    """S2-13: not before, and then like any other; its lane waits, the others do not."""
+    desk = Desk()
+    async with a_pipeline(keyed("aab"), processor=desk.processor()) as played:
+        due_ms = int((played.stage.clock.time() + 30.0) * 1000)
+        played.begin(LeaseRow(SHARD, native=Native(later=(Later("1", due_ms), Later("99", due_ms)))))
+        await until(lambda: prefix(played) == 3, within_s=60.0)
+        assert desk.numbers() == [3, 1, 2]
+        assert desk.spans["1"][0][0] >= 29.9
+
+
+@simulated
+async def test_batch_that_an_owner_before_has_put_off_waits_whole() -> None:
+    """The batch form is serial: nothing later comes before it."""
+    async with a_pipeline(keyed("ab"), keyed("c", first=3)) as played:
+        due_ms = int((played.stage.clock.time() + 30.0) * 1000)
+        played.begin(LeaseRow(SHARD, native=Native(later=(Later("2", due_ms),))))
+        await until(lambda: prefix(played) == 3, within_s=60.0)
+        assert played.numbers() == [[1, 2], [3]]
+        assert played.handovers[0].begun_at >= 29.9
