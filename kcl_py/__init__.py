@@ -6,6 +6,7 @@ processor's module loads fast.
 
 from typing import TYPE_CHECKING, Any
 
+from kcl_py.batchers import Batched, Batcher
 from kcl_py.errors import (
     AwsSetupError,
     CheckpointFailedError,
@@ -20,7 +21,7 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
-from kcl_py.outcomes import Reject, Retry
+from kcl_py.outcomes import Reject, Retry, ToBatch
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
 from kcl_py.records import MAYBE, Record, RecordBatch, Redelivery, SequenceNumber
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MAYBE",
     "AwsSetupError",
+    "Batched",
+    "Batcher",
     "CheckpointFailedError",
     "Checkpointer",
     "Clients",
@@ -66,6 +69,7 @@ __all__ = [
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
+    "ToBatch",
 ]
 
 _LAZY = {

@@ -11,6 +11,7 @@ from typing import Any
 from actors import Clock
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -62,6 +63,8 @@ class Worker:
     slots: Slots
     pulse: Pulse
     started_at: float
+    rate: Rate = field(default_factory=Rate)
+    """Of ``delivery.rate``, or as it was set since."""
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
     def quota(self, shard_id: str) -> Quota:

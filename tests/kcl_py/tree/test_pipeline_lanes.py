@@ -182,7 +182,7 @@ async def test_answer_that_means_nothing_is_a_failure() -> None:
         played.begin()
         halted = await played.lease.hears(Halted)
         assert halted.halt.error == (
-            "ProcessorError: cannot use what process returned: expected None, Retry or Reject, found bool"
+            "ProcessorError: cannot use what process returned: expected None, Retry, Reject or ToBatch, found bool"
         )
 
 
