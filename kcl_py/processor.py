@@ -233,7 +233,7 @@ def processor_faults(found: object) -> list[str]:
     if not forms and not set(_FORMS) & set(misspelt.values()):
         faults.append("expected process_records or process to be overridden, found neither")
     own = _own_hooks(found)
-    faults += batcher_faults(found.batchers, own_hooks=own)
+    faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
     return faults + [fault for hook in own if (fault := _hook_fault(found, hook))] + _creation_faults(found)
 
 

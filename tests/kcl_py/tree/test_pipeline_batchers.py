@@ -222,7 +222,8 @@ async def test_unknown_batcher_is_a_failed_record() -> None:
         played.begin()
         halted = await played.lease.hears(Halted)
         assert halted.halt.error == (
-            "ProcessorError: cannot use what process returned: expected one of the processor's batchers (s3), found 's4'"
+            "ProcessorError: cannot use what process returned: expected one of the processor's batchers (s3), found "
+            "'s4'"
         )
 
 
