@@ -30,8 +30,8 @@ from kcl_py.tree.worker import Worker
 
 TURNS = 16
 """Records that one task hands over until the event loop, and shards that wait for a slot, have their turn."""
-NEARLY_S = 0.001
-"""A timer may ring so much too early: event loops round."""
+NEARLY_S = 1e-6
+"""Timers may ring so much too early, as event loops round; whatever is due by then waits as long once more."""
 
 
 class Form(Protocol):
@@ -330,4 +330,4 @@ class Dispatcher:
             self._timer[1].cancel()
             self._timer = None
         if due_at is not None:
-            self._timer = due_at, self._owner.send_after(max(due_at - now, 0), HandOn())
+            self._timer = due_at, self._owner.send_after(max(due_at - now, NEARLY_S), HandOn())

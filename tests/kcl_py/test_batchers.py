@@ -50,13 +50,13 @@ class InBatches(RecordProcessor):
 class Listed(Good):
     """Names none."""
 
-    batchers: ClassVar = [Batcher()]
+    batchers: ClassVar[Any] = [Batcher()]
 
 
 class Sized(Good):
     """Says less than it should."""
 
-    batchers: ClassVar = {"s3": 500}
+    batchers: ClassVar[Any] = {"s3": 500}
 
 
 class Misspelt(RecordProcessor):
@@ -131,4 +131,4 @@ def test_limit_that_cannot_be_is_refused_where_it_is_written(limits: dict[str, A
 def test_key_that_cannot_be_looked_up_is_refused() -> None:
     """In ``process``, so it is the record's failure."""
     with pytest.raises(ValueError, match=r"cannot give a record to batcher 's3' under this key: .* found list"):
-        ToBatch("s3", key=["a"])
+        ToBatch("s3", key=["a"])  # type: ignore[arg-type]
