@@ -30,8 +30,8 @@ from kcl_py.tree.worker import Worker
 
 TURNS = 16
 """Records that one task hands over until the event loop, and shards that wait for a slot, have their turn."""
-NEARLY_S = 1e-6
-"""Timers may ring so much too early, as event loops round; whatever is due by then waits as long once more."""
+LEAST_S = 1e-6
+"""The shortest timer: one that rings a rounding too early, as event loops do, is set again, and time must pass."""
 
 
 class Form(Protocol):
@@ -325,9 +325,9 @@ class Dispatcher:
         due_ats = (self._lanes.next_due_at, self._batches.next_due_at, self._turn.due_at)
         due_at = min((at for at in due_ats if at is not None), default=None)
         if self._timer is not None:
-            if self._timer[0] == due_at and due_at - now > NEARLY_S:
+            if self._timer[0] == due_at and not self._timer[1].has_rung:
                 return
             self._timer[1].cancel()
             self._timer = None
         if due_at is not None:
-            self._timer = due_at, self._owner.send_after(max(due_at - now, NEARLY_S), HandOn())
+            self._timer = due_at, self._owner.send_after(max(due_at - now, LEAST_S), HandOn())
