@@ -75,7 +75,7 @@ class Rate:
         return now + max(self._records.take(records, now), self._bytes.take(size_bytes, now))
 
     def give_back(self, weight: Weight, now: float) -> None:
-        """Give back what was not used, or take what was used beside."""
+        """Give back what was not used."""
         self.take((-weight[0], -weight[1]), now)
 
     def wait(self, turn: "Turn") -> None:
@@ -133,10 +133,10 @@ class Turn:
         self.due_at = None
         return self.weight
 
-    def settle(self, paid: Weight, used: Weight, now: float) -> None:
-        """Give back what was paid and not used, or pay what was used beside."""
-        if paid != used and self._rate.is_on:
-            self._rate.give_back((paid[0] - used[0], paid[1] - used[1]), now)
+    def give_back(self, paid: Weight, now: float) -> None:
+        """Give back what was paid and not used."""
+        if paid != FREE:
+            self._rate.give_back(paid, now)
 
     def leave(self, now: float) -> None:
         """Wait no longer."""

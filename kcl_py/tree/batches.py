@@ -177,15 +177,14 @@ class Batches:
                 self._finish(batch, index)
         batch.left = sorted(failed)
         outcome = await self._sequel_of(batch, failed) if failed else None
-        if isinstance(outcome, Stuck) and not self._is_ending:
-            self.stop()
-            self._owner.ref.tell(outcome)
         if not batch.left:
             self._batching.settle(batch)
-        elif outcome is None or isinstance(outcome, Stuck):
-            self._batching.drop(batch)
-        else:
+        elif isinstance(outcome, float | int):
             self._batching.delay(batch, self._clock.monotonic() + outcome)
+        else:
+            self._batching.drop(batch)
+            if outcome is not None:
+                self._owner.ref.tell(outcome)
 
     async def _sequel_of(self, batch: Batch, failed: Mapping[int, Verdict]) -> float | Stuck | None:
         trouble = batch.trouble = batch.trouble or Trouble(self._clock.time())

@@ -140,7 +140,7 @@ class Dispatcher:
             if paid is None:
                 break
             if not self._form.is_serial and not self._slots.take(self._seat):
-                self._turn.settle(paid, FREE, self._clock.monotonic())
+                self._turn.give_back(paid, self._clock.monotonic())
                 break
             self._starting += 1
             self._start(Hand(paid=paid))
@@ -236,7 +236,7 @@ class Dispatcher:
         """Give back the slot of a task, and what it paid; one that goes on where another was cancelled has none."""
         if hand.failed is not None:
             return
-        self._turn.settle(hand.paid, FREE, self._clock.monotonic())
+        self._turn.give_back(hand.paid, self._clock.monotonic())
         if not hand.has_begun:
             self._starting -= 1
         if not self._form.is_serial:
@@ -256,8 +256,6 @@ class Dispatcher:
             if not self._fence.allows(self._clock.monotonic()):
                 self._hold_back(item)
                 return
-            if self._worker.rate.is_on:
-                self._turn.settle(hand.paid, self._form.weight(item), self._clock.monotonic())
             hand.item, hand.paid = item, FREE
             await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
             hand.item = None

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from kcl_py import Batched, Record, RecordProcessor
+from kcl_py import Batched, Record, RecordProcessor, ToBatch
 from kcl_py.batchers import Trigger
 from kcl_py.processor import processor_faults
 from tests.docs.pages import DOCS, blocks, rows
@@ -21,9 +21,11 @@ def test_documented_triggers_are_those_of_the_code() -> None:
 async def test_documented_processor_can_be_used(capsys: Any) -> None:
     """What the reader copies works."""
     names: dict[str, Any] = {}
-    exec(blocks(PAGE, "python")[0], names)  # noqa: S102
+    exec(blocks(PAGE, "python")[0], names)
     archive: type[RecordProcessor] = names["Archive"]
     assert processor_faults(archive) == []
-    given = await archive().process(Record("1", b"a", "k", 86400.0))
-    await archive().handle_batch(Batched("s3", given.key, [(Record("1", b"a", "k"), given.value)], "age"))
+    record = Record("1", b"a", "k", 86400.0)
+    given = await archive().process(record)
+    assert isinstance(given, ToBatch)
+    await archive().handle_batch(Batched("s3", given.key, [(record, given.value)], "age"))
     assert capsys.readouterr().out == "s3 1970-01-02 age [b'A']\n"

@@ -106,15 +106,16 @@ def test_batch_is_old_enough_by_its_first_record() -> None:
 
 def test_key_that_fails_at_the_end_is_dropped_with_all_behind_it() -> None:
     """Also what is given to it afterwards: it comes again in order, elsewhere."""
-    batching = a_batching(s3=Batcher(max_records=1))
-    for number in (1, 2):
+    batching = a_batching(s3=Batcher(max_records=2))
+    for number in range(5):
         put(batching, number, ToBatch("s3", key="a"))
     failed = batching.next()
     assert failed is not None
     batching.drop(failed)
-    for number, key in ((3, "a"), (4, "b")):
+    for number, key in ((5, "a"), (6, "b")):
         put(batching, number, ToBatch("s3", key=key))
-    assert (numbers(batching.next()), batching.next()) == ([4], None)
+    batching.close("drain")
+    assert (numbers(batching.next()), batching.next()) == ([6], None)
 
 
 def test_batch_waits_for_no_more_than_can_come() -> None:

@@ -123,15 +123,11 @@ def test_shard_that_leaves_gives_up_its_place() -> None:
 
 
 def test_what_was_paid_and_not_used_is_given_back() -> None:
-    """And what was used beside it is paid."""
+    """To both buckets."""
     rate = Rate(records=10, size_bytes=100)
-    shard = Shard(rate, [(10, 10), (10, 10)])
-    paid = shard.turn.pay(lambda: (10, 10), 0.0)
-    assert paid == (10, 10)
-    shard.turn.settle(paid, (0, 0), 0.0)
+    shard = Shard(rate, [(10, 100), (1, 1)])
+    paid = shard.turn.pay(lambda: (10, 100), 0.0)
+    assert paid == (10, 100)
+    shard.turn.give_back(paid, 0.0)
     assert shard.go_on(0.0)
-    shard.turn.settle((10, 10), (10, 110), 0.0)
     assert not shard.go_on(0.0)
-    assert shard.turn.due_at == pytest.approx(1.0)
-    shard.turn.leave(0.0)
-    assert not Shard(rate, [(1, 50)]).go_on(0.0)

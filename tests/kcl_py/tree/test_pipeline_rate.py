@@ -6,7 +6,7 @@ import pytest
 
 from kcl_py import Batcher, ConfigError, Record, RecordProcessor, Stream, ToBatch
 from kcl_py.leases.row import LeaseRow
-from kcl_py.tree.messages import Confirm, Confirmed, Drain, Drained, DropAhead, Start, Why
+from kcl_py.tree.messages import Abandon, Confirm, Confirmed, Drain, Drained, DropAhead, Start, Why
 from kcl_py.tree.pipeline import Pipeline
 from tests.kcl_py.tree.batched import Counter
 from tests.kcl_py.tree.fleet import Fleet, make_config
@@ -34,6 +34,17 @@ async def test_records_are_handed_over_at_the_rate_whatever_keys_and_slots_are_f
         played.begin()
         await until(lambda: prefix(played) == 30)
         assert begun(desk) == pytest.approx([0.0] * 10 + [0.1 * place for place in range(1, 21)], abs=0.002)
+
+
+@simulated
+async def test_few_slots_cost_nothing_of_the_rate() -> None:
+    """What cannot be handed over for lack of a slot is not paid for."""
+    desk, records = Desk(work_s=dict.fromkeys(map(str, range(1, 31)), 0.001)), keyed(map(str, range(30)))
+    options = {"rate": {"records": 10}, "concurrency": 1}
+    async with a_pipeline(records, processor=desk.processor(), delivery=options) as played:
+        played.begin()
+        await until(lambda: prefix(played) == 30)
+        assert begun(desk)[-1] == pytest.approx(2.0, abs=0.02)
 
 
 @simulated
@@ -94,7 +105,7 @@ async def test_batchers_are_paid_for_once() -> None:
 
 @simulated
 async def test_stop_does_not_wait_for_the_rate() -> None:
-    """BW-13: what waits for tokens is dropped at once, and other shards need not wait for it."""
+    """BW-13: what waits for tokens is dropped at once."""
     desk = Desk()
     async with a_pipeline(keyed("a" * 10), processor=desk.processor(), delivery={"rate": {"records": 1}}) as played:
         played.begin()
@@ -108,11 +119,32 @@ async def test_stop_does_not_wait_for_the_rate() -> None:
         assert desk.numbers() == [1]
 
 
+@pytest.mark.parametrize("message", [Drain(Why.STOP, LATER), Abandon(), DropAhead()])
+@simulated
+async def test_tokens_that_a_shard_needs_no_more_are_there_for_the_others(message: object) -> None:
+    """They come at once, not when those would have been used."""
+    desk = Desk(work_s={"1": 0.0})
+    source = ScriptedSource(keyed("a"), keyed("a", first=2))
+    async with a_pipeline(source=source, processor=desk.processor(), delivery={"rate": {"records": 1}}) as played:
+        second = await played.stage.play("second", lambda: Pipeline(played.stage.worker, SECOND))
+        played.begin()
+        await until(lambda: len(source.fetched) == 3)
+        source.replies.append(keyed("b", first=101))
+        second.tell(Start(played.lease.ref, LeaseRow(SECOND), played.stage.fence(), EPOCH))
+        await until(lambda: not source.replies)
+        await asyncio.sleep(0.1)
+        played.ref.tell(message)
+        await until(lambda: len(desk.done) == 2)
+        assert desk.numbers() == [1, 101]
+        assert begun(desk)[1] == pytest.approx(1.0, abs=0.01)
+
+
 @simulated
 async def test_nothing_that_waited_for_the_rate_is_handed_over_against_the_fence() -> None:
-    """Rule 6: asked when the tokens are there; and shards that may hand over do not wait for this one."""
+    """Rule 6: asked when the tokens are there; they are not used up by it."""
     desk = Desk()
-    async with a_pipeline(keyed("aaa"), processor=desk.processor(), delivery={"rate": {"records": 1}}) as played:
+    records = [Record("1", b"x", "a"), Record("2", b"x" * 100, "a"), Record("3", b"", "a")]
+    async with a_pipeline(records, processor=desk.processor(), delivery={"rate": {"bytes": 1}}) as played:
         played.begin()
         await until(lambda: desk.done == ["1"])
         played.stage.stand_still()
@@ -123,7 +155,7 @@ async def test_nothing_that_waited_for_the_rate_is_handed_over_against_the_fence
         assert desk.numbers() == [1]
         played.fence.confirmed_at = played.stage.clock.monotonic()
         played.ref.tell(Confirmed())
-        await until(lambda: prefix(played) == 3)
+        await until(lambda: len(desk.seen) == 2, within_s=1.0)
 
 
 @simulated
