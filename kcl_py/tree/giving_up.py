@@ -26,7 +26,13 @@ class GivingUp:
         """Do what is to be done; return None once the record counts as finished, else why its shard halts."""
         match await self._policy(failure):
             case "skip":
-                self._note("kcl_py.record.skipped", failure)
+                self._log.error(
+                    "kcl_py.record.skipped",
+                    position=failure.record.sequence_number,
+                    attempts=failure.attempts,
+                    error=failure.reason,
+                    size_bytes=len(failure.record.data),
+                )
                 return None
             case "dead_letter":
                 return await self._store(failure)
@@ -53,12 +59,3 @@ class GivingUp:
     async def _store(self, failure: Failure) -> str | None:
         """Store the dead letter, with as many repetitions as a record has; the record is finished only then."""
         return "dead letters come with the next change"
-
-    def _note(self, event: str, failure: Failure) -> None:
-        self._log.error(
-            event,
-            position=failure.record.sequence_number,
-            attempts=failure.attempts,
-            error=failure.reason,
-            size_bytes=len(failure.record.data),
-        )

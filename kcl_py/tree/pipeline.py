@@ -169,9 +169,7 @@ class Pipeline(Supervisor):
         attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
         form = form_of(self._worker, self._shard_id, attempt, self._checkpointer)
         giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
-        return Dispatcher(
-            self._worker, form, self._ledger, self._fence, giving_up, self, self._later, self._log
-        )
+        return Dispatcher(self._worker, form, self._ledger, self._fence, giving_up, self, self._later, self._log)
 
     def _note_first(self) -> None:
         if self._is_first:
