@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.lag import Lag
-from kcl_py.delivery.lanes import Lanes
+from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.records import Record
 
@@ -51,7 +51,7 @@ def in_batches(taken: list[Cut]) -> None:
 def in_lanes(taken: list[Cut]) -> None:
     """Take in, hand over and finish record by record; of 64 in hand any may be the next to be finished."""
     ledger, lanes, draw = Ledger(), Lanes("key"), random.Random(2).randrange
-    in_hand = []
+    in_hand: list[Item] = []
     for cut in taken:
         lanes.add(ledger.open(cut))
         while lanes:
