@@ -48,6 +48,7 @@ from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import RecordProcessor, check_processor, load_processor
 from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.coordinator import Coordinator
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.messages import Stopped, StopWorker
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
@@ -182,6 +183,10 @@ class Stream:
         if self._stopping_until is None or until_at < self._stopping_until:
             self._stopping_until = until_at
             self._top.begin_stop(StopWorker(until_at, self._stopped))
+
+    async def halted(self) -> HaltedShard:
+        """Wait until a shard of this worker halts; return the first that has."""
+        return await self._worker.halts.first()
 
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""

@@ -18,6 +18,7 @@ from kcl_py.leases.store import LeaseStore
 from kcl_py.processor import RecordProcessor
 from kcl_py.sources.kinesis.quota import Quota
 from kcl_py.sources.source import Source, StreamInfo
+from kcl_py.tree.halts import Halts
 
 TOKEN_BITS = 128
 """As many random bits as a UUID, so that two takes never share a token."""
@@ -62,6 +63,7 @@ class Worker:
     slots: Slots
     pulse: Pulse
     started_at: float
+    halts: Halts = field(default_factory=Halts)
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
     def quota(self, shard_id: str) -> Quota:
