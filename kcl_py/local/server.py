@@ -1,5 +1,4 @@
-"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol or CBOR, DynamoDB, S3
-and SQS by handlers beside it.
+"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol or CBOR; handlers for the other services.
 
 It listens on 127.0.0.1 only and looks at no signature. Its Date header is the model's clock, not the machine's.
 Needs aiohttp and asyncio.
