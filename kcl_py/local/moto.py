@@ -5,6 +5,7 @@ share it.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from kcl_py.local.errors import ModelError
 from kcl_py.local.http import HttpReply, HttpRequest
@@ -21,12 +22,14 @@ class Moto:
     """A ``Handler``, with what is one account's. ``close`` ends it.
 
     Args:
-        service: as botocore calls it.
+        service: which one.
         content_type: of replies that do not say theirs.
         refused: makes the reply of a refusal.
     """
 
-    def __init__(self, service: str, content_type: str, refused: Callable[[ModelError], HttpReply]) -> None:
+    def __init__(
+        self, service: Literal["s3", "sqs"], content_type: str, refused: Callable[[ModelError], HttpReply]
+    ) -> None:
         self._service, self._content_type, self._refused = service, content_type, refused
         self._moto = OneThread(self._app, name=service)
 

@@ -31,7 +31,11 @@ NUMBER = "49590338271490256608559692538361571095921575989136588898"
 
 def a_letter(data: bytes = b"payload", **changes: Any) -> DeadLetter:
     """Return a letter about a record with this payload; ``changes`` are fields of the record."""
-    fields = {"sequence_number": NUMBER, "partition_key": "key", "arrived_s": 1_700_000_000.123} | changes
+    fields: dict[str, Any] = {
+        "sequence_number": NUMBER,
+        "partition_key": "key",
+        "arrived_s": 1_700_000_000.123,
+    } | changes
     return DeadLetter(
         record=Record(data=data, **fields),
         stream="orders",
@@ -60,8 +64,8 @@ class Place:
 
     def config(self, **more: Any) -> Config:
         """Return a configuration that names the place, or another one: ``dead_letter``."""
-        aws = {"region": REGION, "endpoint": self.url or None, "start_timeout_s": 5}
-        delivery = {"on_failure": "dead_letter", "dead_letter": self.text} | more
+        aws: Any = {"region": REGION, "endpoint": self.url or None, "start_timeout_s": 5}
+        delivery: Any = {"on_failure": "dead_letter", "dead_letter": self.text} | more
         return Config(app="shop", stream="orders", processor="m:C", aws=aws, delivery=delivery)
 
     @asynccontextmanager
