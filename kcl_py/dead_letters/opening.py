@@ -82,5 +82,5 @@ async def _aws(
         raise AwsSetupError(
             f"{what}: there is no such {noun}; correct delivery.dead_letter or create the {noun}"
         ) from error
-    log.info("kcl_py.dead_letters.found", destination=str(address), place=place)
+    log.info("kcl_py.destination.found", destination=str(address), place=place)
     return letters
