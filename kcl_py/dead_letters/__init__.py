@@ -2,5 +2,6 @@
 
 from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.dead_letters.letter import DeadLetter, parse
+from kcl_py.errors import DeadLetterError
 
-__all__ = ["DeadLetter", "DeadLetters", "parse"]
+__all__ = ["DeadLetter", "DeadLetterError", "DeadLetters", "parse"]
