@@ -58,5 +58,5 @@ def _advice(error: RequestError) -> str:
         case MissingError():
             return "create it again, or correct delivery.dead_letter"
         case RejectedError():
-            return "allow what docs/iam.md says for dead letters, or correct delivery.dead_letter"
+            return "allow it, or correct delivery.dead_letter"
     return "check that the destination can be reached"

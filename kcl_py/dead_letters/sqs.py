@@ -24,8 +24,7 @@ class QueueClient(Protocol):
 class SqsDeadLetters:
     """Implements ``DeadLetters``. A reply that is lost means that the letter is there twice.
 
-    A FIFO queue drops the second one if it comes within five minutes; there letters of a partition key keep their
-    order.
+    A FIFO queue drops the second one if it comes within five minutes.
 
     Args:
         client: the caller closes it.

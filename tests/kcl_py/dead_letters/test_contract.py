@@ -90,10 +90,10 @@ async def test_refused_letter_is_an_error_that_says_what_and_where(aws: Place, k
 
 
 async def test_letter_that_may_not_be_stored_is_not_tried_again(aws: Place) -> None:
-    """A missing permission stays missing; the error says where they are listed."""
+    """A missing permission stays missing; the error says what to do."""
     async with aws.letters() as letters:
         add_fault(aws, kind=Kind.ERROR, code="AccessDenied")
-        with pytest.raises(DeadLetterError, match=r"found AccessDenied: .*; allow what docs/iam.md says") as caught:
+        with pytest.raises(DeadLetterError, match=r"found AccessDenied: .*; allow it, or correct delivery") as caught:
             await letters.store(a_letter())
     assert not caught.value.retryable
 
