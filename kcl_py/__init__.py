@@ -22,7 +22,7 @@ from kcl_py.errors import (
 )
 from kcl_py.outcomes import Reject, Retry
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
-from kcl_py.records import MAYBE, Record, RecordBatch, Redelivery, SequenceNumber
+from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
     from actors import Clock, Node
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from kcl_py.tree.worker import Ids
 
 __all__ = [
-    "MAYBE",
     "AwsSetupError",
     "CheckpointFailedError",
     "Checkpointer",

@@ -55,6 +55,10 @@ class Checkpointer(Protocol):
         ...
 
 
+FailurePolicy = Literal["halt", "dead_letter", "skip"]
+"""What happens with a record that is not tried again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A record that is not tried again."""
@@ -104,7 +108,7 @@ class RecordProcessor:
         """
         raise NotImplementedError
 
-    async def handle_failed(self, failure: Failure) -> Literal["halt", "dead_letter", "skip"] | None:
+    async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
         """Hear of a record that is not tried again, before anything happens to it.
 
         Returns what is to happen to this one; None: what ``delivery.on_failure`` says. If it raises, that is logged, no
@@ -218,6 +222,11 @@ def processor_faults(found: object) -> list[str]:
     return (
         faults + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))] + _creation_faults(found)
     )
+
+
+def has_lanes(processor: type[RecordProcessor]) -> bool:
+    """Tell whether a processor takes records one by one, rather than in batches."""
+    return processor.process is not RecordProcessor.process
 
 
 def _own_hooks(processor: type[RecordProcessor]) -> list[str]:

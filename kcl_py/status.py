@@ -29,6 +29,7 @@ SHARD_COLUMNS = (
     "fault",
     "why",
     "throughput_kbps",
+    "held_by",
 )
 """The keys of the object and the columns of the text, in their order; extended, never renamed."""
 
@@ -88,6 +89,7 @@ def _shard(row: LeaseRow, now_s: float) -> Report:
         "fault": native.fault if is_current or row.holder is None else None,
         "why": native.why if is_current and row.holder else None,
         "throughput_kbps": None if row.throughput_kbps is None else round(float(row.throughput_kbps), 1),
+        "held_by": native.held_by if is_current else None,
     }
 
 

@@ -13,6 +13,7 @@ from kcl_py.leases.row import (
     TEXT_CHARACTERS,
     Halt,
     Item,
+    Later,
     LeaseRow,
     MalformedRowError,
     Native,
@@ -90,6 +91,16 @@ class _Fields:
         key = value.get("id")
         return Request(key if isinstance(key, str) else "", said.get("kind", ""), said.get("position"))
 
+    def later(self) -> tuple[Later, ...]:
+        """Read what is put off; what cannot be read is due at once."""
+        value = self._fields.get("later")
+        found = [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
+        return tuple(
+            Later(one["seq"], one["due"])
+            for one in found
+            if isinstance(one.get("seq"), str) and type(one.get("due")) is int
+        )
+
     def map(self, name: str) -> "_Fields | None":
         value = self._fields.get(name)
         if value is None:
@@ -158,10 +169,13 @@ def map_from_native(native: Native) -> dict[str, Any]:
         stream=native.stream,
         start=native.start_ms,
         delivered=native.delivered,
+        clean=native.clean,
         lag_ms=native.lag_ms,
         lag_at=native.lag_at_ms,
         halted=None if native.halted is None else map_from_halt(native.halted),
+        held_by=native.held_by,
         fault=native.fault,
+        later=list_from_later(native.later) or None,
         request=None if native.request is None else map_from_request(native.request),
     )
 
@@ -169,6 +183,11 @@ def map_from_native(native: Native) -> dict[str, Any]:
 def map_from_halt(halt: Halt) -> dict[str, str]:
     """Write the ``native.halted`` map."""
     return {"error": halt.error, "position": halt.position}
+
+
+def list_from_later(later: Iterable[Later]) -> list[dict[str, Any]]:
+    """Write the ``native.later`` list."""
+    return [{"seq": each.sequence_number, "due": each.due_ms} for each in later]
 
 
 def map_from_request(request: Request) -> dict[str, str]:
@@ -256,9 +275,12 @@ def _native(fields: _Fields) -> Native:
         stream=fields.text("stream"),
         start_ms=fields.whole("start"),
         delivered=fields.text("delivered"),
+        clean=fields.whole("clean"),
         lag_ms=fields.whole("lag_ms"),
         lag_at_ms=fields.whole("lag_at"),
         halted=None if halted is None else Halt(halted.text("error") or "", halted.text("position") or ""),
+        held_by=fields.text("held_by"),
         fault=fields.text("fault"),
+        later=fields.later(),
         request=fields.request(),
     )

@@ -36,6 +36,18 @@ class Halt:
     position: str
 
 
+MOST_LATER = 3
+"""How many records that are put off are named in a row, for the same reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A record that the processor has put off, for whoever owns the shard then."""
+
+    sequence_number: str
+    due_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What somebody outside asks of the holder; as it was read, so it may be malformed: see ``leases/requests.py``."""
@@ -63,12 +75,18 @@ class Native:
     start_ms: int | None = None
     """When the reading of the lineage begins; of a shard at LATEST or AT_TIMESTAMP, where it begins."""
     delivered: str | None = None
-    """How far records were handed over at the last clean release."""
+    """How far records were handed over when the last owner let go in order."""
+    clean: int | None = None
+    """The counter that this owner left: as long as it stands, nobody has had the shard since."""
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     halted: Halt | None = None
+    held_by: str | None = None
+    """The record behind which nothing more is read, until it is finished."""
     fault: str | None = None
     """Why no worker could run this shard."""
+    later: tuple[Later, ...] = ()
+    """Records that are put off, the first due ones."""
     request: Request | None = None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kcl_py.leases.items import item_from_row, map_from_halt, map_from_native
+from kcl_py.leases.items import item_from_row, list_from_later, map_from_halt, map_from_native
 from kcl_py.leases.paths import (
     CHECKPOINT,
     CHILDREN,
@@ -29,7 +29,7 @@ from kcl_py.leases.paths import (
     native,
 )
 from kcl_py.leases.requests import Place, asks_to_let_go
-from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, LeaseRow, Native, Request
+from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Native, Request
 from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
@@ -46,6 +46,9 @@ class Report:
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     throughput_kbps: float | None = None
+    held_by: str | None = None
+    later: tuple[Later, ...] = ()
+    """Of this and ``held_by`` what is said holds, also where it is nothing."""
     halted: Halt | None = None
     """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
@@ -117,8 +120,18 @@ def start_handoff(row: LeaseRow, *, owner: str) -> Write:
     )
 
 
-def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = None) -> Write:
+def transfer(
+    row: LeaseRow,
+    *,
+    owner: str,
+    position: SequenceNumber | None = None,
+    delivered: str | None = None,
+    later: tuple[Later, ...] = (),
+) -> Write:
     """Build the holder's last write of a handoff: final checkpoint and the receiver alone, in one update.
+
+    ``delivered``: how far records were handed over, when all that was in hand came to its end; ``later``: those that
+    are put off.
 
     The token is tested as seen, so that one who was asked before it ever took the row can pass it on (no position).
     """
@@ -127,7 +140,7 @@ def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = Non
         operation="transfer",
         key=row.key,
         tests=(Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, owner), Is(TOKEN, row.native.token)),
-        set={COUNTER: row.counter + 1, **progress},
+        set={COUNTER: row.counter + 1, **progress, **_handed_over(row, delivered, later)},
         remove=(HOLDER, *ended),
         owner=owner,
         token=row.native.token,
@@ -190,6 +203,7 @@ def release(
     token: str,
     position: SequenceNumber | None = None,
     delivered: str | None = None,
+    later: tuple[Later, ...] = (),
     fault: str | None = None,
 ) -> Write:
     """Build a holder's letting go: final checkpoint, how far was handed over (when clean), why it could not run.
@@ -200,8 +214,7 @@ def release(
     asked = row.native.request
     answered = asked if asks_to_let_go(asked) else None
     tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))
-    said = {native("delivered"): delivered, native("fault"): fault}
-    kept = {path: value for path, value in said.items() if value is not None}
+    kept: dict[Path, Any] = _handed_over(row, delivered, later) | ({} if fault is None else {native("fault"): fault})
     return Write(
         operation="release",
         key=row.key,
@@ -230,7 +243,14 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
         tests=(*held.tests, *_stands(row.native.request)),
         set={COUNTER: row.counter + 1, CHECKPOINT: place.checkpoint, SUB: 0, SWITCHES: 0, TOKEN: fresh}
         | ({} if place.start_ms is None else {start: place.start_ms}),
-        remove=(REQUEST, native("delivered"), *VOLATILE, *PENDING, *(() if place.start_ms is not None else (start,))),
+        remove=(
+            REQUEST,
+            native("delivered"),
+            native("later"),
+            *VOLATILE,
+            *PENDING,
+            *(() if place.start_ms is not None else (start,)),
+        ),
         owner=owner,
         token=fresh,
     )
@@ -338,9 +358,16 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         native("lag_ms"): report.lag_ms,
         native("lag_at"): report.lag_at_ms,
         native("halted"): None if report.halted is None else map_from_halt(report.halted),
+        native("held_by"): report.held_by,
+        native("later"): list_from_later(report.later) or None,
         native("stream"): report.stream,
     }
-    over = {native("halted"): row.native.halted, native("fault"): row.native.fault}
+    over = {
+        native("halted"): row.native.halted,
+        native("held_by"): row.native.held_by,
+        native("later"): row.native.later or None,
+        native("fault"): row.native.fault,
+    }
     return Write(
         operation=operation,
         key=row.key,
@@ -350,6 +377,12 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         owner=owner,
         token=token,
     )
+
+
+def _handed_over(row: LeaseRow, delivered: str | None, later: tuple[Later, ...]) -> dict[Path, Any]:
+    """What the last write of an owner says of how far it came, until which write that holds, and what it put off."""
+    said: dict[Path, Any] = {native("later"): list_from_later(later)} if later else {}
+    return said if delivered is None else said | {native("delivered"): delivered, native("clean"): row.counter + 1}
 
 
 def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path, Any], tuple[Path, ...]]:

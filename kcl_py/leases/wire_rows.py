@@ -12,7 +12,7 @@ import msgspec
 
 from kcl_py.leases.attributes import Attribute, decode_item, number
 from kcl_py.leases.items import row_from_item, scan_from_items
-from kcl_py.leases.row import SENTINELS, Halt, LeaseRow, Native, Request
+from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Request
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
@@ -42,6 +42,19 @@ class _HaltMap(msgspec.Struct, rename={"value": "M"}):
     value: _Halt
 
 
+class _Later(msgspec.Struct):
+    seq: _Text
+    due: _Number
+
+
+class _LaterMap(msgspec.Struct, rename={"value": "M"}):
+    value: _Later
+
+
+class _LaterList(msgspec.Struct, rename={"value": "L"}):
+    value: list[_LaterMap]
+
+
 class _Request(msgspec.Struct):
     id: _Text
     kind: _Text
@@ -60,9 +73,12 @@ class _Native(msgspec.Struct):
     stream: _Text | None = None
     start: _Number | None = None
     delivered: _Text | None = None
+    clean: _Number | None = None
     lag_ms: _Number | None = None
     lag_at: _Number | None = None
     halted: _HaltMap | None = None
+    held_by: _Text | None = None
+    later: _LaterList | None = None
     fault: _Text | None = None
     request: _RequestMap | None = None
 
@@ -163,12 +179,19 @@ def _native(native: _Native) -> Native:
         stream=_name(native.stream),
         start_ms=_whole(native.start),
         delivered=_text(native.delivered),
+        clean=_whole(native.clean),
         lag_ms=_whole(native.lag_ms),
         lag_at_ms=_whole(native.lag_at),
         halted=None if halted is None else Halt(str(_text(halted.value.error)), str(_text(halted.value.position))),
+        held_by=_text(native.held_by),
         fault=_text(native.fault),
+        later=() if native.later is None else tuple(map(_later, native.later.value)),
         request=None if native.request is None else _request(native.request.value),
     )
+
+
+def _later(later: _LaterMap) -> Later:
+    return Later(str(_text(later.value.seq)), int(later.value.due.value))
 
 
 def _request(request: _Request) -> Request:

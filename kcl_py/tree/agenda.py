@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kcl_py.leases import requests, rules
 from kcl_py.leases.requests import SEEK, Place
-from kcl_py.leases.row import Halt, LeaseRow, Request
+from kcl_py.leases.row import Halt, Later, LeaseRow, Request
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
@@ -128,7 +128,9 @@ class Agenda:
         last = self._last_said(now)
         if last is not None or self.fault is not None:
             if row.in_handoff:
-                return rules.transfer(row, owner=me, position=self._final(last))
+                return rules.transfer(
+                    row, owner=me, position=self._final(last), delivered=self._delivered(last), later=self._later
+                )
             if self.stop is not None or self.fault is not None:
                 return self._release(row, token, last)
             if (request := self.asked(row)) is not None:
@@ -162,12 +164,24 @@ class Agenda:
     def _final(self, last: Drained | None) -> SequenceNumber | None:
         return None if last is None else self.checkpoints.final(last.prefix)
 
+    @property
+    def _later(self) -> tuple[Later, ...]:
+        return () if self.checkpoints.progress is None else self.checkpoints.progress.later
+
+    @staticmethod
+    def _delivered(last: Drained | None) -> str | None:
+        is_clean = last is not None and last.delivered is not None and not last.unfinished
+        return str(last.delivered) if is_clean and last is not None else None
+
     def _release(self, row: LeaseRow, token: str, last: Drained | None) -> Write:
-        delivered = None
-        if last is not None and last.delivered is not None and not last.unfinished:
-            delivered = str(last.delivered)
         return rules.release(
-            row, owner=self.owner, token=token, position=self._final(last), delivered=delivered, fault=self.fault
+            row,
+            owner=self.owner,
+            token=token,
+            position=self._final(last),
+            delivered=self._delivered(last),
+            later=self._later,
+            fault=self.fault,
         )
 
     def _report(self, row: LeaseRow, position: SequenceNumber | None, now: float, now_ms: int) -> Report:
@@ -178,6 +192,8 @@ class Agenda:
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
             throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
+            held_by=None if progress is None else progress.held_by,
+            later=self._later,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
         )

@@ -1,8 +1,5 @@
 """The checkpointer that hooks receive: says what is finished, and has the Lease store it."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-
 from anyio.lowlevel import checkpoint
 
 from actors import Ref
@@ -25,7 +22,7 @@ class ShardCheckpointer:
         worker: gives the clock and F, the failover time.
         shard_id: the shard, to recognise batches of another one.
         ledger: what was handed over and what is finished.
-        in_hand: the records that the processor has in hand, in order; none between two batches.
+        may_assert: whether the processor can say that records are finished which it has in hand.
         fence: whether this worker still holds the lease.
         lease: the only writer of the row.
     """
@@ -35,13 +32,13 @@ class ShardCheckpointer:
         worker: Worker,
         shard_id: str,
         ledger: Ledger,
-        in_hand: Callable[[], Sequence[Record]],
         *,
+        may_assert: bool,
         fence: Fence,
         lease: Ref,
     ) -> None:
         self._clock, self._timeout_s = worker.clock, worker.config.leases.failover_s / IN_A_FAILOVER
-        self._shard_id, self._ledger, self._in_hand = shard_id, ledger, in_hand
+        self._shard_id, self._ledger, self._may_assert = shard_id, ledger, may_assert
         self._fence, self._lease = fence, lease
         self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is
 
@@ -93,7 +90,14 @@ class ShardCheckpointer:
                 f"found one beyond {delivered}"
             )
         prefix = self._ledger.prefix
-        if (prefix is None or position > prefix) and not _has(self._in_hand(), position):
+        if prefix is not None and position <= prefix:
+            return position
+        if not self._may_assert:
+            raise PositionError(
+                f"cannot checkpoint {position} of {self._shard_id!r}: expected a position that is finished, up to "
+                f"{prefix}, found a later one; a record of process() is finished when that returns"
+            )
+        if not self._ledger.has(position):
             raise PositionError(
                 f"cannot checkpoint {position} of {self._shard_id!r}: expected a record of the batch in hand, found "
                 "none at that position; it may be another shard's"
@@ -105,8 +109,3 @@ class ShardCheckpointer:
             f"cannot checkpoint {self._shard_id!r}: expected to hold its lease, found the ownership over; "
             "another worker continues from the stored checkpoint"
         )
-
-
-def _has(records: Sequence[Record], position: SequenceNumber) -> bool:
-    place = bisect_left(records, position, key=lambda record: record.position)
-    return place < len(records) and records[place].position == position

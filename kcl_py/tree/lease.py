@@ -8,6 +8,7 @@ abandons the Pipeline. See docs/leases.md. Mirrors: ``KinesisClient.Stream.Shard
 from functools import partial
 
 from actors import Actor, Ref
+from kcl_py.delivery.earlier import Earlier, earlier, since
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.possession import Possession
 from kcl_py.leases.receiving import Step
@@ -68,6 +69,7 @@ class Lease(Actor):
             self._me, worker.stream.identity, self._checkpoints, Throughput(), worker.ids.token, opening.fault
         )
         self._alarms = Alarms(self.send_after)
+        self._earlier = Earlier()
         self._is_confirm_wanted = self._has_started = self._is_deleted = False
         self.state = "taking"
 
@@ -182,6 +184,7 @@ class Lease(Actor):
                 self._give_up(settled.row)
 
     def _begin(self, taken: Settled) -> None:
+        self._earlier = earlier(self._row, self.clock.time())
         self._possession.begin(taken)
         self.state = "held"
         self._checkpoints.begin(self._row.position)
@@ -199,11 +202,12 @@ class Lease(Actor):
     def _start(self) -> None:
         """Have the Pipeline begin under the tenure as it now is."""
         self.state, self._has_started = "held", True
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch))
+        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch, self._earlier))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
         asked = self._row.native.request
+        self._earlier = since(self.clock.time())
         self._possession.begin_anew(moved)
         self._herald.moved(asked, self._possession.epoch)
         self._pen.note_success()

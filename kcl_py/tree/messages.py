@@ -11,9 +11,10 @@ from enum import StrEnum
 import anyio
 
 from actors import Ref
+from kcl_py.delivery.earlier import Earlier
 from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
-from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
+from kcl_py.leases.row import Halt, Later, LeaseRow, WorkerRow
 from kcl_py.leases.store import Scan
 from kcl_py.leases.view import How
 from kcl_py.records import Record, SequenceNumber
@@ -221,6 +222,8 @@ class Start:
     row: LeaseRow
     fence: Fence
     epoch: int
+    earlier: Earlier = field(default_factory=Earlier)
+    """What owners before may have had in hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +328,10 @@ class Progress:
     """Records finished since the ownership began."""
     size_bytes: int = 0
     """Their payload."""
+    held_by: str | None = None
+    """The record behind which nothing more is read, until it is finished."""
+    later: tuple[Later, ...] = ()
+    """Records that are put off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from kcl_py.config import Config
 from kcl_py.dead_letters.opening import opened
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.retry import brief
+from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
@@ -219,6 +220,7 @@ class Stream:
             log=log,
             gate=Gate(GATE_SLOTS),
             budget=Budget(config.fetch.budget_bytes, clock),
+            slots=Slots(config.delivery.concurrency),
             pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
             started_at=started_at,
             dead_letters=dead_letters,

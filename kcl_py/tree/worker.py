@@ -12,6 +12,7 @@ from actors import Clock
 from kcl_py.config import Config
 from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
@@ -59,6 +60,7 @@ class Worker:
     """A structlog logger bound to app, stream and worker."""
     gate: Gate
     budget: Budget
+    slots: Slots
     pulse: Pulse
     started_at: float
     dead_letters: DeadLetters | None = None

@@ -272,7 +272,7 @@ def stored(row: LeaseRow, *, extended: bool = True) -> dict[str, Any]:
     """Return the item of ``row`` as another client may have left it: with attributes and fields we do not know."""
     item = item_from_row(row) | STRANGE
     if row.has_native and extended:
-        item["native"] = item["native"] | {"later": {"n": 1, "list": [1]}}
+        item["native"] = item["native"] | {"somethingElse": {"n": 1, "list": [1]}}
     return item
 
 

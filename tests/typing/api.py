@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import assert_type
+from typing import Literal, assert_type
 
 import anyio
 from pyspark.sql import SparkSession
@@ -55,6 +55,7 @@ from kcl_py import (
     ConfigError,
     CredentialsError,
     EndpointError,
+    Failure,
     Ids,
     KclError,
     LeaseLostError,
@@ -69,6 +70,8 @@ from kcl_py import (
     RecordBatch,
     RecordProcessor,
     Redelivery,
+    Reject,
+    Retry,
     SequenceNumber,
     Source,
     Stream,
@@ -92,6 +95,32 @@ from kcl_py.testing import (
 from spark_bridge import JavaNotFoundError, KclDataSource, ensure_java
 
 # --- kcl_py: a processor, and a worker in code --------------------------------------------------------------------
+
+
+class Lines(RecordProcessor):
+    """Takes records one by one."""
+
+    async def process(self, record: Record) -> Retry | Reject | None:
+        if record.redelivery is None:
+            return Retry(after_s=1.5, reason="later")
+        if isinstance(record.redelivery, str):
+            return Reject("no")
+        assert_type((record.redelivery.attempt, record.redelivery.first_failed_s), tuple[int, float])
+        return None
+
+    async def handle_failed(self, failure: Failure) -> Literal["skip"] | None:
+        assert_type((failure.record, failure.reason, failure.attempts), tuple[Record, str, int])
+        assert_type((failure.first_failed_s, failure.is_rejected), tuple[float, bool])
+        return "skip" if failure.is_rejected else None
+
+
+class Some(RecordProcessor):
+    """Names what it could not finish."""
+
+    async def process_records(
+        self, batch: RecordBatch, checkpointer: Checkpointer
+    ) -> dict[Record, Retry | Reject | Exception]:
+        return {batch.records[0]: Retry(), batch.records[1]: Reject("no"), batch.records[2]: ValueError("bad")}
 
 
 class Orders(RecordProcessor):

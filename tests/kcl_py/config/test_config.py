@@ -140,7 +140,11 @@ def test_start_without_zone_is_answered_with_the_same_time_in_utc() -> None:
             "delivery.batch.max_records: expected a whole number from 1 to 10000, found '10001'",
         ),
         ({"delivery": {"retries": "1.5"}}, "delivery.retries: expected a whole number of at least 0, found '1.5'"),
-        ({"delivery": {"on_failure": "skip"}}, "delivery.on_failure: expected halt (a failing shard stops and keeps"),
+        (
+            {"delivery": {"on_failure": "ignore"}},
+            "delivery.on_failure: expected halt, dead_letter or skip, found 'ignore'",
+        ),
+        ({"delivery": {"concurrency": 0}}, "delivery.concurrency: expected a whole number of at least 1, found '0'"),
         (
             {"delivery": {"dead_letter": "failures", "on_failure": "dead_letter"}},
             "delivery.dead_letter: expected kinesis:STREAM (its name or ARN), sqs:QUEUE-URL, s3://BUCKET/PREFIX or "

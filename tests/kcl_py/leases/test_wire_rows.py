@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kcl_py.leases.attributes import Attribute, decode_item, encode_item
 from kcl_py.leases.items import item_from_row, row_from_item, scan_from_items
-from kcl_py.leases.row import Halt, LeaseRow, MalformedRowError, Native, Request
+from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Request
 from kcl_py.leases.wire_rows import row_from_wire, scan_from_wire
 from tests.contract.lease_rows import BY_HAND, CASES, JAVA, a_row, stored
 
@@ -46,6 +46,9 @@ FIELDS = (
     "stream",
     "start",
     "delivered",
+    "clean",
+    "held_by",
+    "later",
     "lag_ms",
     "lag_at",
     "halted",
@@ -88,11 +91,12 @@ def test_every_field_is_read_in_c() -> None:
     """A field that is added to the row is not lost on the way in."""
     values: dict[str, Any] = {
         "halted": Halt("E", "1"),
+        "later": (Later("7", 8),),
         "request": Request("r", "seek", "7"),
         "str | None": "x",
         "int | None": 7,
     }
-    native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})
+    native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})  # type: ignore[arg-type]
     assert None not in [getattr(native, one.name) for one in fields(Native)]
     row = a_row(checkpoint_owner="o/1", sub=3, children=("c",))
     assert row_from_wire(encode_item(item_from_row(replace(row, native=native)))).native == native
