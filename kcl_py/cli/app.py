@@ -109,7 +109,7 @@ def local(
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep streams and tables in this folder.")] = None,
     faults: Annotated[Path | None, typer.Option(metavar="FILE", help="Let things go wrong by these rules.")] = None,
 ) -> None:
-    """Serve Kinesis, DynamoDB and S3 on this machine."""
+    """Serve Kinesis, DynamoDB, S3 and SQS on this machine."""
     from kcl_py.cli.local import local_command
 
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)

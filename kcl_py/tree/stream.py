@@ -36,6 +36,7 @@ from actors import (
 )
 from kcl_py.clients import Clients, connect, reach, until_answered
 from kcl_py.config import Config
+from kcl_py.dead_letters.opening import opened
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.retry import brief
 from kcl_py.delivery.slots import Slots
@@ -209,6 +210,7 @@ class Stream:
             stream = clients.stream or await reach(
                 clients.source, config.stream, timeout_s=config.aws.start_timeout_s, clock=clock
             )
+            dead_letters = clients.dead_letters or await stack.enter_async_context(opened(config, clock=clock))
             await self._prepare(clients.leases, stream, log)
         leases = config.leases
         return Worker(
@@ -226,6 +228,7 @@ class Stream:
             slots=Slots(config.delivery.concurrency),
             pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
             started_at=started_at,
+            dead_letters=dead_letters,
         )
 
     async def _prepare(self, store: LeaseStore, stream: StreamInfo, log: Any) -> None:

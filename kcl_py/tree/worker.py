@@ -10,6 +10,7 @@ from typing import Any
 
 from actors import Clock
 from kcl_py.config import Config
+from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
@@ -64,6 +65,8 @@ class Worker:
     pulse: Pulse
     started_at: float
     halts: Halts = field(default_factory=Halts)
+    dead_letters: DeadLetters | None = None
+    """Where dead letters go; None: nowhere, ``delivery.dead_letter`` is not set."""
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
     def quota(self, shard_id: str) -> Quota:
