@@ -24,7 +24,7 @@ from kcl_py.log import may_show_tracebacks
 from kcl_py.outcomes import LONGEST_S, Reject, Verdict
 from kcl_py.processor import Failure
 from kcl_py.records import Record
-from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.giving_up import GivingUp, Stop, Wait
 from kcl_py.tree.worker import Worker
 
 TURNS = 16
@@ -84,7 +84,7 @@ class Form(Protocol):
     async def attempt(self, item: Item, trouble: Trouble | None) -> Mapping[int, Verdict]: ...
     def failed(self, item: Item, error: Exception) -> Mapping[int, Verdict]: ...
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]: ...
-    def in_hand(self, item: Item) -> int: ...
+    def left(self, item: Item) -> list[int]: ...
     def first(self, item: Item) -> Record: ...
     def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None: ...
 
@@ -122,6 +122,8 @@ class Dispatcher:
         self._due_ms = {each.sequence_number: each.due_ms for each in later}
         self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
+        self._owed: dict[Item, Mapping[int, Verdict]] = {}
+        """Records that are given up, and not settled yet."""
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
@@ -145,7 +147,7 @@ class Dispatcher:
     @property
     def unfinished(self) -> int:
         """Records in the user's hands."""
-        return sum(map(self._form.in_hand, self._lanes.in_hand))
+        return sum(len(self._form.left(item)) for item in self._lanes.in_hand)
 
     def put_off(self) -> tuple[Later, ...]:
         """The records that the processor has put off, and those before it; at the end, those that were."""
@@ -253,7 +255,7 @@ class Dispatcher:
                 self._hold_back(item)
                 return
             hand.item = item
-            await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
+            await self._handle(item)
             hand.item = None
             if turn % TURNS == 0:
                 await checkpoint()
@@ -270,6 +272,16 @@ class Dispatcher:
             self._set_timer()
         return None
 
+    async def _handle(self, item: Item) -> None:
+        """Make an attempt; where records of an earlier one are to be given up first, see to that."""
+        if owed := self._owed.pop(item, None):
+            if not await self._is_given_up(item, owed):
+                return
+            if self._is_stopped or not self._form.left(item):
+                self._let_go(item)
+                return
+        await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
+
     def _hold_back(self, item: Item) -> None:
         self._lanes.put_back(item)
         if not self._is_held_back:
@@ -280,8 +292,11 @@ class Dispatcher:
         left = self._form.finish(item, failed)
         if failed and not left:
             self._note(failed, self._trouble(item, failed), None)
-        if left and await self._comes_again(item, left):
-            return
+        if not left or not await self._comes_again(item, left):
+            self._let_go(item)
+
+    def _let_go(self, item: Item) -> None:
+        """Note that nothing more is to be done for an item."""
         self._troubles.pop(item, None)
         self._lanes.settle(item)
         if not self._has_moved and not self._form.is_serial:
@@ -297,35 +312,43 @@ class Dispatcher:
         }
         again = [] if self._is_stopped else [pause_s for pause_s in pauses.values() if pause_s is not None]
         self._note(failed, trouble, max(again, default=None))
-        for index, pause_s in pauses.items():
-            if pause_s is None and not self._is_stopped and not await self._give_up(item, index, failed[index]):
-                return False
-        if not again or self._is_stopped:
-            return False
-        self._lanes.delay(item, self._clock.monotonic() + max(again))
+        given_up = {index: failed[index] for index, pause_s in pauses.items() if pause_s is None}
+        if given_up and not await self._is_given_up(item, given_up):
+            return True
+        if again and not self._is_stopped:
+            self._put_off_by(item, max(again))
+            return True
+        return False
+
+    def _put_off_by(self, item: Item, pause_s: float) -> None:
+        self._lanes.delay(item, self._clock.monotonic() + pause_s)
         self._set_timer()
-        return True
 
     def _trouble(self, item: Item, failed: Mapping[int, Verdict]) -> Trouble:
         trouble = self._troubles.setdefault(item, Trouble(self._clock.time()))
         trouble.note(failed)
         return trouble
 
-    async def _give_up(self, item: Item, index: int, verdict: Verdict) -> bool:
-        """Settle a record that is not tried again; False if the shard halts for it."""
-        entry, _ = item
-        trouble, record = self._troubles[item], entry.records[index]
-        failure = Failure(
-            record, trouble.reasons[index], trouble.attempts, trouble.first_failed_s, isinstance(verdict, Reject)
-        )
-        reason = await self._giving_up.settle(failure)
-        if reason is None:
-            self._ledger.finish_record(entry, index)
-            return True
-        if not self._is_stopped:
-            self.stop()
-            self._owner.ref.tell(Stuck(reason, trouble.attempts, record.sequence_number))
-        return False
+    async def _is_given_up(self, item: Item, failed: Mapping[int, Verdict]) -> bool:
+        """Settle records that are not tried again; False if the item is put off for that, or the shard stops."""
+        entry, trouble = item[0], self._troubles[item]
+        for index, verdict in failed.items():
+            record, is_rejected = entry.records[index], isinstance(verdict, Reject)
+            failure = Failure(record, trouble.reasons[index], trouble.attempts, trouble.first_failed_s, is_rejected)
+            outcome = Wait(0) if self._is_stopped else await self._giving_up.settle(failure)
+            if outcome is None:
+                self._ledger.finish_record(entry, index)
+                continue
+            if isinstance(outcome, Stop) and not self._is_stopped:
+                self.stop()
+                self._owner.ref.tell(Stuck(outcome.reason, trouble.attempts, record.sequence_number))
+            if isinstance(outcome, Stop) or self._is_stopped:
+                self._let_go(item)
+            else:
+                self._owed[item] = {each: verdict for each, verdict in failed.items() if each >= index}
+                self._put_off_by(item, outcome.pause_s)
+            return False
+        return True
 
     def _note(self, failed: Mapping[int, Verdict], trouble: Trouble, pause_s: float | None) -> None:
         first = min(failed)

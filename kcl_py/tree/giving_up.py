@@ -1,5 +1,6 @@
 """What happens with a record that is not tried again: it halts its shard, becomes a dead letter, or is passed over."""
 
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from kcl_py.config import Delivery as Options
@@ -7,7 +8,22 @@ from kcl_py.dead_letters.letter import DeadLetter
 from kcl_py.delivery.retry import Backoff, brief
 from kcl_py.errors import KclError
 from kcl_py.processor import Failure, FailurePolicy, RecordProcessor
+from kcl_py.records import Record
 from kcl_py.tree.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The record is not finished yet: try again after a pause."""
+
+    pause_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The record can be neither finished nor passed over: its shard halts."""
+
+    reason: str
 
 
 class GivingUp:
@@ -23,9 +39,13 @@ class GivingUp:
     def __init__(self, worker: Worker, shard_id: str, processor: RecordProcessor, log: Any) -> None:
         self._worker, self._shard_id, self._processor, self._log = worker, shard_id, processor, log
         self._options: Options = worker.config.delivery
+        self._letters: dict[Record, tuple[DeadLetter, Backoff]] = {}
+        """Those that could not be stored yet."""
 
-    async def settle(self, failure: Failure) -> str | None:
-        """Do what is to be done; return None once the record counts as finished, else why its shard halts."""
+    async def settle(self, failure: Failure) -> Wait | Stop | None:
+        """Do what is to be done; return None once the record counts as finished."""
+        if failure.record in self._letters:
+            return await self._store(failure)
         match await self._policy(failure):
             case "skip":
                 self._log.error(
@@ -39,7 +59,7 @@ class GivingUp:
             case "dead_letter":
                 return await self._store(failure)
             case _:
-                return failure.reason
+                return Stop(failure.reason)
 
     async def _policy(self, failure: Failure) -> FailurePolicy:
         try:
@@ -58,14 +78,35 @@ class GivingUp:
         )
         return self._options.on_failure
 
-    async def _store(self, failure: Failure) -> str | None:
-        """Store the dead letter, however long that takes to succeed: only then the record is finished.
-
-        Returns why the shard halts where no other try can help.
-        """
-        worker, options, letters = self._worker, self._options, self._worker.dead_letters
+    async def _store(self, failure: Failure) -> Wait | Stop | None:
+        letters = self._worker.dead_letters
         if letters is None:
-            return f"no delivery.dead_letter is set for what handle_failed sends there: {failure.reason}"
+            return Stop(f"no delivery.dead_letter is set for what handle_failed sends there: {failure.reason}")
+        letter, backoff = self._letters.get(failure.record) or self._letter(failure)
+        try:
+            await letters.store(letter)
+        except Exception as error:  # also of a destination of the user's own
+            is_final = isinstance(error, KclError) and not error.retryable
+            pause_s = None if is_final else round(backoff.next_s(), 3)
+            self._letters[failure.record] = letter, backoff
+            self._log.error(
+                "kcl_py.record.dead_letter_failed",
+                position=failure.record.sequence_number,
+                retry_in_s=pause_s,
+                error=brief(error),
+            )
+            return Stop(brief(error)) if pause_s is None else Wait(pause_s)
+        self._letters.pop(failure.record, None)
+        self._log.error(
+            "kcl_py.record.dead_lettered",
+            position=failure.record.sequence_number,
+            attempts=failure.attempts,
+            error=failure.reason,
+        )
+        return None
+
+    def _letter(self, failure: Failure) -> tuple[DeadLetter, Backoff]:
+        worker = self._worker
         letter = DeadLetter.of(
             failure,
             stream=worker.stream.name,
@@ -74,27 +115,4 @@ class GivingUp:
             app=worker.config.app,
             worker=worker.owner,
         )
-        backoff = Backoff(options.backoff_s, options.backoff_max_s, worker.ids.jitter)
-        while True:
-            try:
-                await letters.store(letter)
-            except Exception as error:  # also of a destination of the user's own
-                is_final = isinstance(error, KclError) and not error.retryable
-                pause_s = None if is_final else backoff.next_s()
-                self._log.error(
-                    "kcl_py.record.dead_letter_failed",
-                    position=failure.record.sequence_number,
-                    retry_in_s=pause_s,
-                    error=brief(error),
-                )
-                if pause_s is None:
-                    return brief(error)
-                await worker.clock.sleep(pause_s)
-            else:
-                self._log.error(
-                    "kcl_py.record.dead_lettered",
-                    position=failure.record.sequence_number,
-                    attempts=failure.attempts,
-                    error=failure.reason,
-                )
-                return None
+        return letter, Backoff(self._options.backoff_s, self._options.backoff_max_s, worker.ids.jitter)

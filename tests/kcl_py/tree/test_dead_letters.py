@@ -128,3 +128,19 @@ async def test_drain_cuts_off_a_letter_that_takes_too_long() -> None:
         played.ref.tell(Drain(Why.STOP, played.stage.clock.monotonic() + 2.0))
         drained = await played.lease.hears(Drained)
         assert drained == Drained(None, at(2), 1)
+
+
+@simulated
+async def test_stop_does_not_wait_for_a_destination_that_does_not_answer() -> None:
+    """What waits for its letter is dropped unmarked at once, as all that is put off."""
+    desk = Desk(answers={"1": [Reject("bad")]})
+    box = Letterbox(failures=[DeadLetterError("no answer", True)] * 100)
+    async with a_pipeline(keyed("ab"), processor=desk.processor(), dead_letters=box, delivery=LETTERS) as played:
+        played.begin()
+        await asyncio.sleep(60.0)
+        stopped_at = played.stage.clock.monotonic()
+        played.ref.tell(Drain(Why.STOP, stopped_at + 100.0))
+        drained = await played.lease.hears(Drained)
+        assert played.stage.clock.monotonic() - stopped_at < 1.0
+        assert drained == Drained(None, at(2), 0)
+        assert len(desk.failures) == 1
