@@ -20,6 +20,8 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
+from kcl_py.functions.decorator import processor
+from kcl_py.middleware import Middleware
 from kcl_py.outcomes import Reject, Retry
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
@@ -49,6 +51,7 @@ __all__ = [
     "LeaseLostError",
     "LeaseStore",
     "LeaseTableError",
+    "Middleware",
     "Node",
     "Outcome",
     "OwnedShard",
@@ -65,6 +68,7 @@ __all__ = [
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
+    "processor",
 ]
 
 _LAZY = {

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 import anyio
 
 from actors.testing import ManualClock, settle
+from kcl_py.chain import surrounded
 from kcl_py.errors import KclError
 from kcl_py.outcomes import BatchOutcome
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
@@ -55,7 +56,7 @@ class Recorder(Generic[P]):
         script: dict[Incident, bytes],
         cause: Callable[[Incident, str], None],
     ) -> None:
-        self._processor, self._clock = processor, clock
+        self._processor, self._clock = surrounded(processor), clock
         self._script, self._cause = script, cause
         self.calls: list[HookCall[P]] = []
         self.longest: tuple[float, str] = (0.0, "no hook")

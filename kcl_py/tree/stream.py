@@ -34,6 +34,7 @@ from actors import (
     TaskAbandoned,
     running,
 )
+from kcl_py.chain import surrounded
 from kcl_py.clients import Clients, connect, reach, until_answered
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Budget
@@ -210,7 +211,7 @@ class Stream:
             config=config,
             owner=owner,
             stream=stream,
-            processor=processor,
+            processor=surrounded(processor),
             source=clients.source,
             store=clients.leases,
             clock=clock,
