@@ -1,13 +1,16 @@
 """Payloads as a function wants them: decoded as the annotation of its parameter says."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 from msgspec.inspect import CustomType, type_info
 
 from kcl_py.functions.refusal import names_in, not_utf8, of_msgspec, of_pydantic
+
+_MODULES = re.compile(r"(\w+|<locals>)\.")
 
 Decode = Callable[[bytes], Any]
 
@@ -37,8 +40,10 @@ def decoder(wanted: Any) -> Decode:
 
 
 def name_of(wanted: Any) -> str:
-    """Return what a type is called, as its users wrote it but for the modules."""
-    return wanted.__name__ if isinstance(wanted, type) and not get_args(wanted) else str(wanted).replace("typing.", "")
+    """Return what a type is called, without its modules and what is annotated to it."""
+    if get_origin(wanted) is Annotated:
+        return name_of(get_args(wanted)[0])
+    return wanted.__name__ if isinstance(wanted, type) and not get_args(wanted) else _MODULES.sub("", str(wanted))
 
 
 def _of_pydantic(wanted: Any) -> Decode:

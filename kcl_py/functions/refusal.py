@@ -18,7 +18,7 @@ _SPOKEN_OF_TYPES = re.compile(
     r"|(time|time_delta|tuple|url|uuid)_type|(bool|decimal|float|int)_parsing|int_from_float|int_parsing_size"
     r"|(bytes_|string_)?too_(long|short)|(greater|less)_than(_equal)?|multiple_of|finite_number|(date|datetime)_(past|future)"
     r"|decimal_(max_digits|max_places|whole_digits)|date_from_datetime_inexact|timezone_(aware|naive)"
-    r"|enum|literal_error|missing|none_required|string_pattern_mismatch|union_tag_not_found|url_scheme|uuid_version"
+    r"|enum|literal_error|none_required|string_pattern_mismatch|union_tag_not_found|url_scheme|uuid_version"
 )
 """The kinds of pydantic's errors whose sentence is made of the schema alone. Source: the templates in pydantic-core."""
 
@@ -61,12 +61,16 @@ def of_pydantic(errors: Sequence[Mapping[str, Any]], names: Collection[str]) -> 
 
 
 def _said_by_pydantic(error: Mapping[str, Any]) -> str:
-    kind = error["type"]
+    kind, text = error["type"], str(error["msg"])
     if kind == "json_invalid":
-        return f"expected JSON, found it malformed: {error['msg'].removeprefix('Invalid JSON: ')}"
+        return f"expected JSON, found it malformed: {text.removeprefix('Invalid JSON: ')}"
+    if kind == "missing":
+        return "expected a field, found none"
+    if kind == "extra_forbidden":
+        return "expected no field that is unknown, found one"
     if _SPOKEN_OF_TYPES.fullmatch(kind):
-        return str(error["msg"])[:1].lower() + str(error["msg"])[1:]
-    return f"expected what its type accepts, found {kind}"
+        return text.replace("Input should be", "expected") if text.startswith("Input") else f"expected: {text}"
+    return f"expected a value that its type accepts ({kind})"
 
 
 def _step(part: str | int, names: Collection[str]) -> str:
