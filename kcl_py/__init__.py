@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kcl_py.clients import Clients
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.offers import Records
     from kcl_py.sources.source import Source
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
@@ -60,6 +61,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordProcessor",
+    "Records",
     "Redelivery",
     "Reject",
     "Retry",
@@ -79,6 +81,7 @@ _LAZY = {
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
     "Outcome": "kcl_py.tree.stream",
+    "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",
 }

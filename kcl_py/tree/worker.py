@@ -4,7 +4,7 @@ Made once by ``Stream`` and passed whole. Holds no rules.
 """
 
 import random
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,8 @@ class Worker:
     slots: Slots
     pulse: Pulse
     started_at: float
+    is_left: Callable[[], bool] = lambda: False
+    """Whether nobody is there any more who could be done with what is in ``process``; see ``Stream.records``."""
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
     def quota(self, shard_id: str) -> Quota:
