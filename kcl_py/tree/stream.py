@@ -284,7 +284,7 @@ class Stream:
     def _leave(self) -> None:
         """Stop; what waits for a loop over the records, and perhaps drains already, hears that it waits in vain."""
         self.stop(self._config.grace_s)
-        if self._offers is not None and self._stopping_until is not None:
+        if self._offers is not None and self._stopping_until is not None and not self._stopped.arrived.is_set():
             self._offers.is_left = True
             self._top.begin_stop(StopWorker(self._stopping_until, self._stopped))
 
