@@ -34,7 +34,7 @@ def decoder(wanted: Any) -> Decode:
         return _refusing(bytes.decode, "str", UnicodeDecodeError, not_utf8)
     if any(hasattr(part, "__pydantic_core_schema__") for part in _parts(wanted)):
         return _of_pydantic(wanted)
-    if any(isinstance(type_info(part), CustomType) for part in _parts(wanted)):
+    if any(isinstance(type_info(part), CustomType) for part in (wanted, *_parts(wanted))):
         raise TypeError(f"{name_of(wanted)} is none that msgspec or pydantic can make")
     return _refusing(msgspec.json.Decoder(wanted).decode, name_of(wanted), Exception, of_msgspec)
 

@@ -32,7 +32,7 @@ def of_msgspec(error: Exception) -> str:
 
 def _said_by_msgspec(error: Exception, text: str) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return not_utf8(error)
+        return "expected UTF-8, found other bytes"
     if error.__cause__ is not None:  # of a __post_init__, in the words of whoever wrote it
         return f"expected what its __post_init__ accepts, found it raise {type(error.__cause__).__name__}"
     if missing := _MISSING.fullmatch(text):
@@ -90,6 +90,8 @@ def names_in(schema: object) -> Iterable[str]:
         for key, value in schema.items():
             if key == "fields" and isinstance(value, Mapping):
                 yield from map(str, value)
+            elif key == "name" and schema.get("type") == "dataclass-field":
+                yield str(value)
             elif key == "validation_alias":
                 yield from _texts(value)
             yield from names_in(value)
