@@ -215,11 +215,15 @@ async def test_function_is_given_middlewares_by_its_decorator() -> None:
 
 
 class Waits(Middleware):
+    """Would wait."""
+
     async def before_record(self, record: Record) -> None:  # type: ignore[override]
         ...
 
 
 class OneShards(Middleware):
+    """Is told its shard."""
+
     def initialize(self, shard: OwnedShard) -> None: ...
 
 

@@ -17,6 +17,8 @@ SKIP = {"delivery": {"on_failure": "skip"}}
 
 
 class Order(msgspec.Struct):
+    """What most payloads are."""
+
     id: int
 
 
@@ -134,7 +136,9 @@ async def test_function_itself_is_no_processor() -> None:
     async def bare(payload: bytes) -> None: ...
 
     given: Any = bare
-    with pytest.raises(kcl_py.ProcessorError, match="found function that is none; decorate it with @kcl_py.processor"):
+    with pytest.raises(
+        kcl_py.ProcessorError, match=r"found function that is none; decorate it with @kcl_py\.processor"
+    ):
         await run_processor(given)
 
 
