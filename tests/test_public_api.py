@@ -39,6 +39,7 @@ PUBLIC = {
     "Clock",
     "Ids",
     "LeaseStore",
+    "Middleware",
     "Node",
     "Outcome",
     "Source",
