@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from kcl_py.functions.payload import Decode, UndecodableError
+from kcl_py.functions.payload import Decode
 from kcl_py.functions.signature import Signature
 from kcl_py.outcomes import BatchOutcome, Reject, Verdict
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
@@ -56,10 +56,11 @@ def decoded(batch: RecordBatch, decode: Decode) -> tuple[list[Any], dict[Record,
     payloads: list[Any] = []
     rejected: dict[Record, Reject] = {}
     for record in batch:
-        try:
-            payloads.append(decode(record.data))
-        except UndecodableError as error:
-            rejected[record] = Reject(str(error))
+        payload = decode(record.data)
+        if isinstance(payload, Reject):
+            rejected[record] = payload
+        else:
+            payloads.append(payload)
     return payloads, rejected
 
 

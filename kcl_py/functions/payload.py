@@ -9,18 +9,15 @@ import msgspec
 from msgspec.inspect import CustomType, type_info
 
 from kcl_py.functions.refusal import names_in, not_utf8, of_msgspec, of_pydantic
+from kcl_py.outcomes import Reject
 
 _MODULES = re.compile(r"(\w+|<locals>)\.")
 
 Decode = Callable[[bytes], Any]
 
 
-class UndecodableError(Exception):
-    """A payload is not what its type expects; the sentence says where, and shows nothing of it."""
-
-
 def decoder(wanted: Any) -> Decode:
-    """Make the function that decodes payloads as ``wanted``, and raises ``UndecodableError`` for others.
+    """Make the function that decodes payloads as ``wanted``; for others it returns a ``Reject`` that says why.
 
     ``bytes``, or no annotation: as it was put. ``str``: UTF-8. A model or dataclass of pydantic's, or a type with one
     in it: JSON, by pydantic. All other types: JSON, by msgspec.
@@ -67,7 +64,7 @@ def _refusing(decode: Decode, name: str, failure: type[Exception], reason: Calla
             return decode(data)
         except failure as error:
             said = "expected less nesting" if isinstance(error, RecursionError) else reason(error)
-        raise UndecodableError(f"cannot decode payload as {name}: {said}")  # not from it: it may quote the payload
+        return Reject(f"cannot decode payload as {name}: {said}")
 
     return attempt
 

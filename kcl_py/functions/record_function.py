@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from kcl_py.functions.payload import UndecodableError
 from kcl_py.functions.signature import Signature
 from kcl_py.outcomes import RecordOutcome, Reject
 from kcl_py.processor import OwnedShard, RecordProcessor
@@ -22,8 +21,7 @@ class RecordFunction(RecordProcessor):
     async def process(self, record: Record) -> RecordOutcome:
         signature, payload = self.signature, None
         if signature.decode is not None:
-            try:
-                payload = signature.decode(record.data)
-            except UndecodableError as error:
-                return Reject(str(error))
+            payload = signature.decode(record.data)
+            if isinstance(payload, Reject):
+                return payload
         return await self.function(**signature.arguments(payload=payload, record=record, shard=self._shard))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kcl_py import Records
+from kcl_py import Records, Reject
 from kcl_py.testing import FakeStream, record, run_processor
 from tests.docs.pages import DOCS, blocks
 
@@ -29,7 +29,7 @@ async def test_function_adds_up_orders_and_rejects_what_is_none(shown: dict[str,
     ]
     run = await run_processor(shown["add_up"], orders, options={"delivery": {"on_failure": "skip"}})
     assert shown["totals"] == {"a": 12}
-    [reason] = [call.outcome.reason for call in run.calls if call.hook == "process" and call.outcome is not None]
+    [reason] = [call.outcome.reason for call in run.calls if isinstance(call.outcome, Reject)]
     assert reason == "cannot decode payload as Order: at $.cents: expected int, found str"
     assert f"`{reason}`" in (DOCS / "processors.md").read_text(encoding="utf-8")
 
