@@ -10,7 +10,7 @@ import structlog
 from kcl_py.delivery.retry import brief
 from kcl_py.middleware import Listed, Middleware
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
-from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
+from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import Record, RecordBatch
 
 P = TypeVar("P", bound=RecordProcessor)
@@ -29,23 +29,23 @@ def surrounded(processor: type[P]) -> type[P]:
     class Surrounded(RecordProcessor):
         """The methods that go over those of the user's class."""
 
-        _chain: "Chain"
+        _kcl_py_chain: "Chain"
 
         async def initialize(self, shard: OwnedShard) -> None:
-            self._chain = Chain(processor.middlewares, told)
-            self._chain.call("initialize", shard)
+            self._kcl_py_chain = Chain(processor.middlewares, told)
+            self._kcl_py_chain.call("initialize", shard)
             await processor.initialize(cast("P", self), shard)
 
         async def process(self, record: Record) -> RecordOutcome:
-            return await self._chain.around("record", record, lambda: processor.process(cast("P", self), record))
+            return await self._kcl_py_chain.around("record", record, lambda: processor.process(cast("P", self), record))
 
         async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
             seen = replace(batch, records=list(batch.records))  # the processor may change its own
-            return await self._chain.around(
+            return await self._kcl_py_chain.around(
                 "batch", seen, lambda: processor.process_records(cast("P", self), batch, checkpointer)
             )
 
-    form = "process" if processor.process is not RecordProcessor.process else "process_records"
+    form = "process" if has_lanes(processor) else "process_records"
     over = {name: vars(Surrounded)[name] for name in ("initialize", form)}
     named = {name: getattr(processor, name) for name in ("__module__", "__qualname__", "__doc__")}
     return cast("type[P]", type(processor.__name__, (processor,), {**over, **named}))

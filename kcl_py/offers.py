@@ -63,11 +63,6 @@ class Offers:
             raise offer.outcome
         return offer.outcome
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no record waits for the loop."""
-        return not self._waiting
-
     def take(self) -> Record | None:
         """Return the next record for the loop to hold; None if none waits."""
         if not self._waiting:
@@ -101,8 +96,8 @@ class Loop:
 
     Args:
         offers: those of the worker.
-        until_offered: waits until a record is offered; returns False if the worker has stopped, and raises what it
-            failed with.
+        until_offered: waits until a record is offered, which may be gone again; returns False if the worker has
+            stopped, and raises what it failed with.
         is_implicit: whether to ask for the next record says that the one before is done.
     """
 

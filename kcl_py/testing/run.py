@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kcl_py.leases.row import SENTINELS, SHARD_END
-from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.testing.entry import as_payloads
@@ -52,9 +52,10 @@ class HookCall(Generic[P]):
     @property
     def finished(self) -> Sequence[Record]:
         """The records that it has finished, by what it returned."""
-        if not self.has_returned or isinstance(self.outcome, Retry | Reject):
+        named: object = {} if self.outcome is None else self.outcome
+        if not self.has_returned or not isinstance(named, Mapping):
             return ()
-        failed = {_place(record) for record in self.outcome or ()}
+        failed = {_place(record) for record in named if isinstance(record, Record)}
         return tuple(record for record in self.records if _place(record) not in failed)
 
 

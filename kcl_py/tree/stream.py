@@ -290,19 +290,21 @@ class Stream:
 
     async def _until_offered(self) -> bool:
         """Wait until a record is offered to the loop; False if the worker has stopped."""
+        offers, has_ended = self._offering(), False
 
         async def watch() -> None:
+            nonlocal has_ended
             await self._until_stopped()
+            has_ended = True
             tasks.cancel_scope.cancel()
 
-        offers = self._offering()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
             await offers.arrived()
             tasks.cancel_scope.cancel()
-        if offers.is_empty:
+        if has_ended:
             await self.wait()
-        return not offers.is_empty
+        return not has_ended
 
     async def _prepare(self, store: LeaseStore, stream: StreamInfo, log: Any) -> None:
         """Make sure of the tables, and that their rows are this stream's."""

@@ -11,6 +11,7 @@ from structlog.testing import LogCapture
 from actors.testing import settle
 from kcl_py import KclError, Record, RecordProcessor, Records, Reject, Retry, Stream
 from kcl_py.config import Config
+from kcl_py.offers import Offers
 from kcl_py.outcomes import Verdict
 from kcl_py.testing import FakeStream, record
 
@@ -160,6 +161,36 @@ async def test_records_of_a_key_come_in_order_from_shards_that_take_turns() -> N
     for key in {each.partition_key for each in taken}:
         numbers = [int(each.data) for each in taken if each.partition_key == key]
         assert all(before < after for before, after in pairwise(numbers))
+
+
+async def test_two_loops_share_the_records_and_go_on_when_the_other_was_faster() -> None:
+    """Each record goes to one of them."""
+    stream = FakeStream()
+    taken: list[str] = []
+
+    async def take(worker: Stream) -> None:
+        taken.extend([each.data.decode() async for each in worker.records()])
+
+    async with stream.clock.passing(), stream.worker(Records) as worker, anyio.create_task_group() as tasks:
+        tasks.start_soon(take, worker)
+        tasks.start_soon(take, worker)
+        for number in range(4):
+            await stream.clock.sleep(5)
+            stream.put(str(number))
+        await stream.clock.sleep(5)
+        worker.stop(GRACE_S)
+    assert sorted(taken) == ["0", "1", "2", "3"]
+
+
+async def test_record_that_is_gone_before_the_loop_takes_it_does_not_end_the_loop() -> None:
+    """Its shard was lost; others go on."""
+    offers = Offers()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(offers.arrived)
+        await settle()
+        with anyio.move_on_after(0):
+            await offers.offer(Record("1", b"", "k"))
+    assert offers.take() is None
 
 
 async def test_stop_ends_the_loop_when_what_was_handed_over_is_done() -> None:
