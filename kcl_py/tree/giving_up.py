@@ -3,7 +3,9 @@
 from typing import Any, get_args
 
 from kcl_py.config import Delivery as Options
-from kcl_py.delivery.retry import brief
+from kcl_py.dead_letters.letter import DeadLetter
+from kcl_py.delivery.retry import Backoff, brief
+from kcl_py.errors import KclError
 from kcl_py.processor import Failure, FailurePolicy, RecordProcessor
 from kcl_py.tree.worker import Worker
 
@@ -57,5 +59,42 @@ class GivingUp:
         return self._options.on_failure
 
     async def _store(self, failure: Failure) -> str | None:
-        """Store the dead letter, with as many repetitions as a record has; the record is finished only then."""
-        return "dead letters come with the next change"
+        """Store the dead letter, however long that takes to succeed: only then the record is finished.
+
+        Returns why the shard halts where no other try can help.
+        """
+        worker, options, letters = self._worker, self._options, self._worker.dead_letters
+        if letters is None:
+            return f"no delivery.dead_letter is set for what handle_failed sends there: {failure.reason}"
+        letter = DeadLetter.of(
+            failure,
+            stream=worker.stream.name,
+            shard_id=self._shard_id,
+            failed_s=worker.clock.time(),
+            app=worker.config.app,
+            worker=worker.owner,
+        )
+        backoff = Backoff(options.backoff_s, options.backoff_max_s, worker.ids.jitter)
+        while True:
+            try:
+                await letters.store(letter)
+            except Exception as error:  # also of a destination of the user's own
+                is_final = isinstance(error, KclError) and not error.retryable
+                pause_s = None if is_final else backoff.next_s()
+                self._log.error(
+                    "kcl_py.record.dead_letter_failed",
+                    position=failure.record.sequence_number,
+                    retry_in_s=pause_s,
+                    error=brief(error),
+                )
+                if pause_s is None:
+                    return brief(error)
+                await worker.clock.sleep(pause_s)
+            else:
+                self._log.error(
+                    "kcl_py.record.dead_lettered",
+                    position=failure.record.sequence_number,
+                    attempts=failure.attempts,
+                    error=failure.reason,
+                )
+                return None

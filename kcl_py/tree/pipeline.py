@@ -21,6 +21,7 @@ from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.dispatcher import Dispatcher, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.intake import HELD_S, Intake, Look
 from kcl_py.tree.messages import (
     Abandon,
@@ -301,6 +302,7 @@ class Pipeline(Supervisor):
             how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint; "
             "where a record is the cause, 'A halted shard' in docs/leases.md tells how to find and pass over it",
         )
+        self._worker.halts.note(HaltedShard(self._shard_id, reason, at))
         self._lease.tell(Halted(Halt(reason[:TEXT_CHARACTERS], at)))
         self._intake.drop(self._ledger.head)  # it comes again with another ownership
         self._tell_progress()

@@ -38,6 +38,7 @@ from actors import (
 from kcl_py.chain import surrounded
 from kcl_py.clients import Clients, connect, reach, until_answered
 from kcl_py.config import Config
+from kcl_py.dead_letters.opening import opened
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.retry import brief
 from kcl_py.delivery.slots import Slots
@@ -53,6 +54,7 @@ from kcl_py.processor import RecordProcessor, check_processor, import_processor
 from kcl_py.records import Record
 from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.coordinator import Coordinator
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.messages import Stopped, StopWorker
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
@@ -222,6 +224,10 @@ class Stream:
         """
         return self._offering().settle(record, verdict)
 
+    async def halted(self) -> HaltedShard:
+        """Wait until a shard of this worker halts; return the first that has."""
+        return await self._worker.halts.first()
+
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""
         return self._root.tree()
@@ -242,6 +248,7 @@ class Stream:
             stream = clients.stream or await reach(
                 clients.source, config.stream, timeout_s=config.aws.start_timeout_s, clock=clock
             )
+            dead_letters = clients.dead_letters or await stack.enter_async_context(opened(config, clock=clock))
             await self._prepare(clients.leases, stream, log)
         leases = config.leases
         return Worker(
@@ -260,6 +267,7 @@ class Stream:
             pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
             started_at=started_at,
             is_left=lambda: self._offers is not None and self._offers.is_left,
+            dead_letters=dead_letters,
         )
 
     def _consumer(self) -> type[RecordProcessor]:

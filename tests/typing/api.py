@@ -81,6 +81,7 @@ from kcl_py import (
     StreamNotFoundError,
     processor,
 )
+from kcl_py.dead_letters import DeadLetter, DeadLetterError, DeadLetters, parse
 from kcl_py.testing import (
     Entry,
     FakeStream,
@@ -165,13 +166,33 @@ class Orders(RecordProcessor):
     async def shutdown_requested(self, checkpointer: Checkpointer) -> None: ...
 
 
+class Kept:
+    """A destination of dead letters of one's own."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+
+    async def store(self, letter: DeadLetter) -> None:
+        if len(self.lines) == 1000:
+            raise DeadLetterError("cannot store any more", retryable=False)
+        self.lines.append(letter.encoded())
+
+    def replay(self) -> Iterator[Record]:
+        for line in self.lines:
+            letter = parse(line)
+            assert_type((letter.stream, letter.shard_id, letter.name), tuple[str, str, str])
+            assert_type((letter.attempts, letter.reason, letter.failed_s), tuple[int, str, float])
+            yield letter.record
+
+
 async def work(source: Source, leases: LeaseStore, clock: Clock) -> Outcome:
     """Run a worker on a stream and a table of its own."""
     config = Config.load(Path("orders.yaml"), env={"KCL_APP": "orders"})
     again = Config.model_validate({"app": "orders", "stream": "orders", "processor": "orders:Orders"})
     assert_type(config, Config)
     assert_type(again.leases.failover_s, float)
-    clients, ids = Clients(source, leases), Ids(random.Random(7))
+    kept: DeadLetters = Kept()
+    clients, ids = Clients(source, leases, dead_letters=kept), Ids(random.Random(7))
     async with Stream(config, processor=Orders, clients=clients, clock=clock, ids=ids) as stream:
         assert_type(stream.tree(), Node)
         show(stream.tree())
