@@ -20,6 +20,8 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
+from kcl_py.functions.decorator import processor
+from kcl_py.middleware import Middleware
 from kcl_py.outcomes import Reject, Retry
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from kcl_py.clients import Clients
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.offers import Records
     from kcl_py.sources.source import Source
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
@@ -49,6 +52,7 @@ __all__ = [
     "LeaseLostError",
     "LeaseStore",
     "LeaseTableError",
+    "Middleware",
     "Node",
     "Outcome",
     "OwnedShard",
@@ -57,6 +61,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordProcessor",
+    "Records",
     "Redelivery",
     "Reject",
     "Retry",
@@ -65,6 +70,7 @@ __all__ = [
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
+    "processor",
 ]
 
 _LAZY = {
@@ -75,6 +81,7 @@ _LAZY = {
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
     "Outcome": "kcl_py.tree.stream",
+    "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",
 }

@@ -24,7 +24,10 @@ PACKAGES = (actors, kcl_py, kcl_py.dead_letters, kcl_py.testing, spark_bridge)
 BESIDE = {"Config": "kcl_py.config", "Source": "kcl_py.sources.source", "LeaseStore": "kcl_py.leases.store"}
 """What the signatures of these mention is in their modules, which few need."""
 PUBLIC = {
+    "Middleware",
     "RecordProcessor",
+    "Records",
+    "processor",
     "OwnedShard",
     "SequenceNumber",
     "RecordBatch",

@@ -32,7 +32,7 @@ class _Worker(Stream):
         assert isinstance(self._clock, ManualClock)
         with anyio.CancelScope(shield=True):
             async with self._clock.passing():
-                self.stop(self._config.grace_s)
+                self._leave()
                 await self._until_stopped()
         await super().__aexit__(*raised)
 

@@ -317,6 +317,8 @@ class Pipeline(Supervisor):
             self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
+        if self._is_dispatching and self._worker.is_left():
+            self._say_farewell()
 
     def _set_limit(self, until_at: float) -> None:
         """Set when the drain ends at the latest; a limit only ever comes nearer."""

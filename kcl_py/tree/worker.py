@@ -4,7 +4,7 @@ Made once by ``Stream`` and passed whole. Holds no rules.
 """
 
 import random
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,8 @@ class Worker:
     slots: Slots
     pulse: Pulse
     started_at: float
+    is_left: Callable[[], bool] = lambda: False
+    """Whether nobody is there any more who could be done with what is in ``process``; see ``Stream.records``."""
     halts: Halts = field(default_factory=Halts)
     dead_letters: DeadLetters | None = None
     """Where dead letters go; None: nowhere, ``delivery.dead_letter`` is not set."""

@@ -61,6 +61,7 @@ from kcl_py import (
     LeaseLostError,
     LeaseStore,
     LeaseTableError,
+    Middleware,
     Node,
     Outcome,
     OwnedShard,
@@ -69,6 +70,7 @@ from kcl_py import (
     Record,
     RecordBatch,
     RecordProcessor,
+    Records,
     Redelivery,
     Reject,
     Retry,
@@ -77,6 +79,7 @@ from kcl_py import (
     Stream,
     StreamIdentityError,
     StreamNotFoundError,
+    processor,
 )
 from kcl_py.dead_letters import DeadLetter, DeadLetterError, DeadLetters, parse
 from kcl_py.testing import (
@@ -223,6 +226,42 @@ async def exit_code() -> int:
     except KclError:
         return 1
     return 0
+
+
+# --- kcl_py: functions, loops and middlewares ----------------------------------------------------------------------
+
+
+class Slow(Middleware):
+    """Looks at what a middleware is told."""
+
+    def initialize(self, shard: OwnedShard) -> None:
+        assert_type(shard.epoch, int)
+
+    def after_record(self, record: Record, outcome: object, took_s: float) -> None:
+        assert_type((record.partition_key, took_s), tuple[str, float])
+
+
+@processor
+async def look_at_one(payload: bytes) -> None:
+    """Take a payload."""
+
+
+@processor(middlewares=[Slow, Middleware()])
+async def look_at_all(payloads: list[dict[str, int]], batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Take payloads."""
+    await checkpointer.checkpoint(batch)
+
+
+async def loop(config: Config) -> None:
+    """Take records in a loop; give functions to a worker."""
+    async with Stream(config, processor=Records) as stream:
+        async for each in stream.records():
+            assert_type(each, Record)
+        async for each in stream.records(ack="explicit"):
+            assert_type((stream.ack(each), stream.nack(each)), tuple[bool, bool])
+    assert_type(look_at_one, type[RecordProcessor])
+    assert_type(look_at_all, type[RecordProcessor])
+    Stream(config, processor=look_at_one)
 
 
 # --- kcl_py.testing: the processor in tests -----------------------------------------------------------------------
