@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kcl_py.leases.store import LeaseStore
     from kcl_py.offers import Records
     from kcl_py.sources.source import Source
+    from kcl_py.tree.halts import HaltedShard
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
 
@@ -47,6 +48,7 @@ __all__ = [
     "CredentialsError",
     "EndpointError",
     "Failure",
+    "HaltedShard",
     "Ids",
     "KclError",
     "LeaseLostError",
@@ -77,6 +79,7 @@ _LAZY = {
     "Clients": "kcl_py.clients",
     "Clock": "actors",
     "Config": "kcl_py.config",
+    "HaltedShard": "kcl_py.tree.halts",
     "Ids": "kcl_py.tree.worker",
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",

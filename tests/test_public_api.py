@@ -36,6 +36,7 @@ PUBLIC = {
     "Retry",
     "Reject",
     "Failure",
+    "HaltedShard",
     "Checkpointer",
     "Config",
     "Stream",

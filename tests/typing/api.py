@@ -56,6 +56,7 @@ from kcl_py import (
     CredentialsError,
     EndpointError,
     Failure,
+    HaltedShard,
     Ids,
     KclError,
     LeaseLostError,
@@ -196,6 +197,7 @@ async def work(source: Source, leases: LeaseStore, clock: Clock) -> Outcome:
     async with Stream(config, processor=Orders, clients=clients, clock=clock, ids=ids) as stream:
         assert_type(stream.tree(), Node)
         show(stream.tree())
+        assert_type(await stream.halted(), HaltedShard)
         stream.stop(grace_s=5)
         outcome = await stream.wait()
     assert_type((outcome.unfinished, outcome.has_let_go, outcome.is_clean), tuple[int, bool, bool])
