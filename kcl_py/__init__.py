@@ -21,21 +21,24 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
+from kcl_py.functions.decorator import processor
+from kcl_py.middleware import Middleware
 from kcl_py.outcomes import Reject, Retry, ToBatch
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
-from kcl_py.records import MAYBE, Record, RecordBatch, Redelivery, SequenceNumber
+from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
     from actors import Clock, Node
     from kcl_py.clients import Clients
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.offers import Records
     from kcl_py.sources.source import Source
+    from kcl_py.tree.halts import HaltedShard
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
 
 __all__ = [
-    "MAYBE",
     "AwsSetupError",
     "Batched",
     "Batcher",
@@ -48,11 +51,13 @@ __all__ = [
     "CredentialsError",
     "EndpointError",
     "Failure",
+    "HaltedShard",
     "Ids",
     "KclError",
     "LeaseLostError",
     "LeaseStore",
     "LeaseTableError",
+    "Middleware",
     "Node",
     "Outcome",
     "OwnedShard",
@@ -61,6 +66,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordProcessor",
+    "Records",
     "Redelivery",
     "Reject",
     "Retry",
@@ -70,16 +76,19 @@ __all__ = [
     "StreamIdentityError",
     "StreamNotFoundError",
     "ToBatch",
+    "processor",
 ]
 
 _LAZY = {
     "Clients": "kcl_py.clients",
     "Clock": "actors",
     "Config": "kcl_py.config",
+    "HaltedShard": "kcl_py.tree.halts",
     "Ids": "kcl_py.tree.worker",
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
     "Outcome": "kcl_py.tree.stream",
+    "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",
 }

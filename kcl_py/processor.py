@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 
 from kcl_py.batchers import Batched, Batcher, batcher_faults
 from kcl_py.errors import ProcessorError
+from kcl_py.middleware import Listed, middleware_faults
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.printable import one_line
 from kcl_py.records import Record, RecordBatch, SequenceNumber
@@ -82,6 +83,9 @@ class RecordProcessor:
 
     batchers: ClassVar[Mapping[str, Batcher]] = {}
     """Where ``process`` can give records to, by name; see ``ToBatch``."""
+
+    middlewares: ClassVar[Sequence[Listed]] = ()
+    """What hears of each call of ``process`` or ``process_records``; see ``kcl_py.Middleware``."""
 
     async def initialize(self, shard: OwnedShard) -> None:
         """Prepare for ``shard``: open files, load state.
@@ -183,6 +187,8 @@ def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) 
     module_name, _, class_path = path.partition(":")
     try:
         found: object = importlib.import_module(module_name)
+    except ProcessorError:  # of a function in it that is decorated
+        raise
     except (Exception, SystemExit) as error:
         raise ProcessorError(
             f"cannot import processor {path!r}: expected module {module_name!r} to import,"
@@ -205,11 +211,12 @@ def check_processor(found: object, path: str | None = None) -> type[RecordProces
         path: what the error calls it; by default the place of its class.
     """
     for fault in processor_faults(found):
-        raise ProcessorError(f"cannot use processor {path or _path(found)!r}: {fault}")
+        raise ProcessorError(f"cannot use processor {path or path_of(found)!r}: {fault}")
     return cast("type[RecordProcessor]", found)
 
 
-def _path(found: object) -> str:
+def path_of(found: object) -> str:
+    """Say ``module:Class`` of what somebody has given."""
     if isinstance(found, str):
         return found
     named = found if isinstance(found, (type, FunctionType)) else type(found)
@@ -222,7 +229,8 @@ def processor_faults(found: object) -> list[str]:
         return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
     if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
         kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none"]
+        hint = "; decorate it with @kcl_py.processor" if isinstance(found, FunctionType) else ""
+        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none{hint}"]
     misspelt = _misspelt_hooks(found)
     faults = [
         f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
@@ -234,7 +242,8 @@ def processor_faults(found: object) -> list[str]:
         faults.append("expected process_records or process to be overridden, found neither")
     own = _own_hooks(found)
     faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
-    return faults + [fault for hook in own if (fault := _hook_fault(found, hook))] + _creation_faults(found)
+    faults += [fault for hook in own if (fault := _hook_fault(found, hook))]
+    return faults + _creation_faults(found) + middleware_faults(found.middlewares)
 
 
 def has_lanes(processor: type[RecordProcessor]) -> bool:

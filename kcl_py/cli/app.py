@@ -69,11 +69,16 @@ def kcl(
 
 
 @app.command(cls=Command)
-def run(file: File) -> int:
+def run(
+    file: File,
+    exit_on_halt: Annotated[
+        bool, typer.Option("--exit-on-halt", help="Stop, with exit code 3, when a shard halts.")
+    ] = False,
+) -> int:
     """Run a worker until SIGTERM or SIGINT; a second one stops at once."""
     from kcl_py.cli.run import run_command
 
-    return run_command(file)
+    return run_command(file, exit_on_halt=exit_on_halt)
 
 
 @app.command(cls=Command)
@@ -104,7 +109,7 @@ def local(
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep streams and tables in this folder.")] = None,
     faults: Annotated[Path | None, typer.Option(metavar="FILE", help="Let things go wrong by these rules.")] = None,
 ) -> None:
-    """Serve Kinesis, DynamoDB and S3 on this machine."""
+    """Serve Kinesis, DynamoDB, S3 and SQS on this machine."""
     from kcl_py.cli.local import local_command
 
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)

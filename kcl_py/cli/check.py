@@ -42,5 +42,5 @@ def _processor_faults(file: Path, path: str | None) -> list[str]:
     try:
         faults = processor_faults(import_processor(path, folders=folders_of(file)))
     except ProcessorError as error:
-        faults = [str(error).partition(f"{path!r}: ")[2]]
+        faults = [str(error).partition(f"{path!r}: ")[2] or str(error)]
     return [f"{file}: processor: {fault}" for fault in faults]

@@ -13,7 +13,7 @@ from typing import Any
 from kcl_py.batchers import Batcher, Trigger
 from kcl_py.delivery.lanes import Item
 from kcl_py.delivery.verdicts import Trouble
-from kcl_py.outcomes import ToBatch
+from kcl_py.outcomes import ToBatch, Verdict
 from kcl_py.records import Record
 
 
@@ -32,6 +32,8 @@ class Batch:
     left: list[int] = field(default_factory=list)
     """Those that are not finished."""
     trouble: Trouble | None = None
+    owed: Mapping[int, Verdict] = field(default_factory=dict)
+    """Those that are given up, and not settled yet."""
 
 
 class _Line:

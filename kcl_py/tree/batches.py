@@ -3,7 +3,7 @@
 A record that a batcher has is not finished, and in nobody's hands until its batch is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from kcl_py.outcomes import ToBatch, Verdict
 from kcl_py.records import Record
 from kcl_py.tree.forms import Attempt
 from kcl_py.tree.giving_up import GivingUp
-from kcl_py.tree.sequel import Sequel
+from kcl_py.tree.sequel import Again, Sequel
 from kcl_py.tree.work import Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
@@ -145,7 +145,7 @@ class Batches:
             if failed is not None:
                 await self._settle(batch, failed)
             elif self._fence.allows(self._clock.monotonic()):
-                await self._settle(batch, await self._hand_over(batch))
+                await self._handle(batch)
             else:
                 self._hold_back(batch)
 
@@ -160,6 +160,16 @@ class Batches:
         if not self._is_held_back:
             self._is_held_back = True
             self._owner.ref.tell(Withheld())
+
+    async def _handle(self, batch: Batch) -> None:
+        """Make an attempt; where records of an earlier one are to be given up first, see to that."""
+        if batch.owed and batch.trouble is not None:
+            sequel = await self._sequel.give_up(batch.trouble, batch.owed, *self._of(batch))
+            if sequel is not None or self._is_ending or not batch.left:
+                self._go_by(batch, sequel)
+                return
+            batch.owed = {}
+        await self._settle(batch, await self._hand_over(batch))
 
     async def _hand_over(self, batch: Batch) -> Mapping[int, Verdict]:
         trouble, items = batch.trouble, []
@@ -176,25 +186,33 @@ class Batches:
             if index not in failed:
                 self._finish(batch, index)
         batch.left = sorted(failed)
-        outcome = await self._sequel_of(batch, failed) if failed else None
-        if not batch.left:
+        if not failed:
             self._batching.settle(batch)
-        elif isinstance(outcome, float | int):
-            self._batching.delay(batch, self._clock.monotonic() + outcome)
-        else:
-            self._batching.drop(batch)
-            if outcome is not None:
-                self._owner.ref.tell(outcome)
-
-    async def _sequel_of(self, batch: Batch, failed: Mapping[int, Verdict]) -> float | Stuck | None:
+            return
         trouble = batch.trouble = batch.trouble or Trouble(self._clock.time())
         trouble.note(failed)
+        self._go_by(batch, await self._sequel.of(trouble, failed, *self._of(batch)))
+
+    def _go_by(self, batch: Batch, sequel: Again | Stuck | None) -> None:
+        """Do what comes after an attempt of which something has failed."""
+        if not batch.left:
+            self._batching.settle(batch)
+        elif isinstance(sequel, Again):
+            batch.owed = sequel.owed
+            self._batching.delay(batch, self._clock.monotonic() + sequel.pause_s)
+        else:
+            self._batching.drop(batch)
+            if sequel is not None:
+                self._owner.ref.tell(sequel)
+
+    def _of(self, batch: Batch) -> tuple[Callable[[int], Record], Callable[[int], object]]:
+        """How a record of a batch is found, and finished."""
 
         def finish(index: int) -> None:
             self._finish(batch, index)
             batch.left.remove(index)
 
-        return await self._sequel.of(trouble, failed, lambda index: batch.items[index][1], finish)
+        return lambda index: batch.items[index][1], finish
 
     def _finish(self, batch: Batch, index: int) -> None:
         self._attempt.ledger.finish_record(*batch.items[index][0])

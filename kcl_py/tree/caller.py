@@ -69,7 +69,12 @@ class Caller:
         hook = self.ended()
         pause_s = hook.fail(error, self._worker.config.delivery, self._worker.ids.jitter, is_last=is_last)
         self._log.warning(
-            "kcl_py.batch.failed", attempt=hook.attempt, retry_in_s=pause_s, error=hook.last_failure, hook=hook.name
+            "kcl_py.batch.failed",
+            attempt=hook.attempt,
+            retry_in_s=pause_s,
+            error=hook.last_failure,
+            hook=hook.name,
+            records=0,
         )
         if may_show_tracebacks():
             self._log.debug("kcl_py.batch.traceback", exc_info=error)

@@ -3,7 +3,7 @@
 When an ownership begins and ends is the Pipeline's to decide. What a task ends with comes back to it as a message.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from kcl_py.outcomes import LONGEST_S, Verdict
 from kcl_py.records import Record
 from kcl_py.tree.batches import Batches
 from kcl_py.tree.giving_up import GivingUp
-from kcl_py.tree.sequel import Sequel
+from kcl_py.tree.sequel import Again, Sequel
 from kcl_py.tree.work import Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
@@ -44,7 +44,7 @@ class Form(Protocol):
     async def attempt(self, item: Item, trouble: Trouble | None) -> Mapping[int, Verdict]: ...
     def failed(self, item: Item, error: Exception) -> Mapping[int, Verdict]: ...
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]: ...
-    def in_hand(self, item: Item) -> int: ...
+    def left(self, item: Item) -> list[int]: ...
     def first(self, item: Item) -> Record: ...
     def weight(self, item: Item) -> Weight: ...
     def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None: ...
@@ -87,6 +87,8 @@ class Dispatcher:
         self._due_ms = {each.sequence_number: each.due_ms for each in later}
         self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
+        self._owed: dict[Item, Mapping[int, Verdict]] = {}
+        """Records that are given up, and not settled yet."""
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
@@ -110,7 +112,7 @@ class Dispatcher:
     @property
     def unfinished(self) -> int:
         """Records in the user's hands."""
-        return sum(map(self._form.in_hand, self._lanes.in_hand)) + self._batches.unfinished
+        return sum(len(self._form.left(item)) for item in self._lanes.in_hand) + self._batches.unfinished
 
     def put_off(self) -> tuple[Later, ...]:
         """The records that the processor has put off, and those before it; at the end, those that were."""
@@ -257,7 +259,7 @@ class Dispatcher:
                 self._hold_back(item)
                 return
             hand.item, hand.paid = item, FREE
-            await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
+            await self._handle(item)
             hand.item = None
             if turn % TURNS == 0:
                 await checkpoint()
@@ -274,6 +276,16 @@ class Dispatcher:
             self._set_timer()
         return None
 
+    async def _handle(self, item: Item) -> None:
+        """Make an attempt; where records of an earlier one are to be given up first, see to that."""
+        if owed := self._owed.pop(item, None):
+            if self._comes_again(item, await self._sequel.give_up(self._troubles[item], owed, *self._of(item))):
+                return
+            if self._is_stopped or not self._form.left(item):
+                self._let_go(item)
+                return
+        await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
+
     def _hold_back(self, item: Item) -> None:
         self._lanes.put_back(item)
         if not self._is_held_back:
@@ -282,35 +294,39 @@ class Dispatcher:
 
     async def _settle(self, item: Item, failed: Mapping[int, Verdict]) -> None:
         left = self._form.finish(item, failed)
-        if failed and not left:
+        sequel = None
+        if left:
+            sequel = await self._sequel.of(self._trouble(item, left), left, *self._of(item))
+        elif failed:
             self._sequel.note(self._trouble(item, failed), failed, None)
-        if left and await self._comes_again(item, left):
-            return
+        if not self._comes_again(item, sequel):
+            self._let_go(item)
+
+    def _let_go(self, item: Item) -> None:
+        """Note that nothing more is to be done for an item."""
         self._troubles.pop(item, None)
         self._lanes.settle(item)
         if not self._has_moved and not self._form.is_serial:
             self._has_moved = True
             self._owner.ref.tell(Moved())
 
-    async def _comes_again(self, item: Item, failed: Mapping[int, Verdict]) -> bool:
-        """Decide what comes after a failed attempt; tell whether something of the item is put off."""
-        entry, _ = item
-        outcome = await self._sequel.of(
-            self._trouble(item, failed),
-            failed,
-            lambda index: entry.records[index],
-            lambda index: self._ledger.finish_record(entry, index),
-        )
-        if isinstance(outcome, Stuck):
-            if not self._is_stopped:
-                self.stop()
-                self._owner.ref.tell(outcome)
-            return False
-        if outcome is None:
-            return False
-        self._lanes.delay(item, self._clock.monotonic() + outcome)
-        self._set_timer()
-        return True
+    def _comes_again(self, item: Item, sequel: Again | Stuck | None) -> bool:
+        """Put an item off, if that is what comes next."""
+        if isinstance(sequel, Again):
+            if sequel.owed:
+                self._owed[item] = sequel.owed
+            self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
+            self._set_timer()
+            return True
+        if sequel is not None and not self._is_stopped:
+            self.stop()
+            self._owner.ref.tell(sequel)
+        return False
+
+    def _of(self, item: Item) -> tuple[Callable[[int], Record], Callable[[int], object]]:
+        """How a record of an item is found, and finished."""
+        entry = item[0]
+        return lambda index: entry.records[index], lambda index: self._ledger.finish_record(entry, index)
 
     def _trouble(self, item: Item, failed: Mapping[int, Verdict]) -> Trouble:
         trouble = self._troubles.setdefault(item, Trouble(self._clock.time()))

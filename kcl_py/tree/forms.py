@@ -129,8 +129,9 @@ class BatchForm:
         """What an attempt has failed with that somebody has ended."""
         return dict.fromkeys(item[0].left(), error)
 
-    def in_hand(self, item: Item) -> int:
-        return len(item[0].left())
+    def left(self, item: Item) -> list[int]:
+        """The records of an item that are not finished."""
+        return item[0].left()
 
     def first(self, item: Item) -> Record:
         """The first record that an item holds and that is not finished."""
@@ -184,8 +185,9 @@ class RecordForm:
         """What an attempt has failed with that somebody has ended."""
         return {item[1]: error}
 
-    def in_hand(self, item: Item) -> int:
-        return 1
+    def left(self, item: Item) -> list[int]:
+        """The records of an item that are not finished."""
+        return [] if item[0].is_finished(item[1]) else [item[1]]
 
     def first(self, item: Item) -> Record:
         """The record that an item is."""

@@ -22,6 +22,7 @@ from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.dispatcher import Dispatcher
 from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.intake import HELD_S, Intake, Look
 from kcl_py.tree.messages import (
     Abandon,
@@ -308,6 +309,7 @@ class Pipeline(Supervisor):
             how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint; "
             "where a record is the cause, 'A halted shard' in docs/leases.md tells how to find and pass over it",
         )
+        self._worker.halts.note(HaltedShard(self._shard_id, reason, at))
         self._lease.tell(Halted(Halt(reason[:TEXT_CHARACTERS], at)))
         self._intake.drop(self._ledger.head)  # it comes again with another ownership
         self._tell_progress()
@@ -322,6 +324,8 @@ class Pipeline(Supervisor):
             self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
+        if self._is_dispatching and self._worker.is_left():
+            self._say_farewell()
 
     def _set_limit(self, until_at: float) -> None:
         """Set when the drain ends at the latest; a limit only ever comes nearer."""

@@ -161,7 +161,7 @@ def test_text_has_the_same_columns_in_the_same_order() -> None:
     assert shown[0] == "app demo  stream flights  table demo  at 2026-01-01T09:00:00.000Z"
     assert tuple(shown[2].split()) == tuple(status["workers"][0]) == WORKER_COLUMNS
     assert tuple(shown[5].split()) == tuple(status["shards"][0]) == SHARD_COLUMNS
-    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - -"
+    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - - -"
     assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -  spilled 0"
 
 

@@ -8,7 +8,7 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from actors import Actor, Child, Question, Ref, Restart, Supervisor, running
 from actors.testing import EventLog
 from kcl_py.config import Config
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
@@ -193,6 +194,7 @@ async def a_stage(
     rows: Iterable[LeaseRow] = (),
     work: Work | None = None,
     processor: type[RecordProcessor] | None = None,
+    dead_letters: DeadLetters | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
     """Set up a worker without a tree; ``options`` are those of the configuration."""
@@ -204,6 +206,7 @@ async def a_stage(
     )
     processor = processor or diary.processor("me", work)
     worker = _worker(config, clock, generator, source or ScriptedSource(), WiredStore(store, wire), processor)
+    worker = replace(worker, dead_letters=dead_letters)
     events = EventLog()
     async with running(_Cast, name="stage", clock=clock, observer=events) as root:
         stage = Stage(root.ref, worker, store, wire, diary, events)

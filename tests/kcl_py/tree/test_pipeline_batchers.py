@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from structlog.testing import LogCapture
 
-from kcl_py import MAYBE, Batched, Batcher, Record, Redelivery, Reject, Retry, ToBatch
+from kcl_py import Batched, Batcher, Record, Redelivery, Reject, Retry, ToBatch
 from kcl_py.delivery.earlier import Earlier
 from kcl_py.leases.row import Halt, LeaseRow
+from kcl_py.records import MAYBE
 from kcl_py.tree.messages import (
     Abandon,
     Complete,
