@@ -208,11 +208,15 @@ class Batches:
     def _of(self, batch: Batch) -> tuple[Callable[[int], Record], Callable[[int], object]]:
         """How a record of a batch is found, and finished."""
 
+        def record_of(index: int) -> Record:
+            (entry, place), _, _ = batch.items[index]
+            return entry.records[place]
+
         def finish(index: int) -> None:
             self._finish(batch, index)
             batch.left.remove(index)
 
-        return lambda index: batch.items[index][1], finish
+        return record_of, finish
 
     def _finish(self, batch: Batch, index: int) -> None:
         self._attempt.ledger.finish_record(*batch.items[index][0])

@@ -25,6 +25,7 @@ from tests.kcl_py.tree.batched import Counter, again
 from tests.kcl_py.tree.lanes import at, keyed
 from tests.kcl_py.tree.pipelines import EPOCH, a_pipeline
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_reply, until
+from tests.kcl_py.tree.test_dead_letters import LETTERS, Letterbox
 from tests.kcl_py.tree.test_pipeline_lanes import LATER, prefix
 from tests.simloop import simulated
 
@@ -213,6 +214,37 @@ async def test_rejected_record_of_a_batch_is_passed_over_and_the_rest_comes_agai
         await until(lambda: prefix(played) == 3)
         assert [numbers for numbers, _ in counter.told()] == [[1, 2, 3], [2]]
         assert [(each.record.sequence_number, each.reason) for each in counter.failures] == [("1", "malformed")]
+
+
+@simulated
+async def test_batch_waits_until_the_letter_of_a_record_is_stored() -> None:
+    """It is finished only then; what else has failed of the batch comes again after it."""
+
+    def mixed(batch: Batched) -> dict[Record, Reject | Exception]:
+        return {batch.items[1][0]: Reject("malformed"), batch.items[2][0]: ValueError("busy")}
+
+    counter = Counter(batchers={"s3": Batcher(max_records=3)}, batch_answers=[mixed])
+    box = Letterbox(failures=[ConnectionError("no answer")] * 5)
+    delivery = LETTERS | {"retries": 3}
+    async with a_pipeline(keyed("aaa"), processor=counter.counter(), dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await until(lambda: prefix(played) == 3, within_s=100.0)
+        assert [numbers for numbers, _ in counter.told()] == [[1, 2, 3], [3]]
+        assert [(each.record, each.reason) for each in box.stored] == [(keyed("aaa")[1], "malformed")]
+        assert len(counter.failures) == 1
+
+
+@simulated
+async def test_stop_drops_a_batch_whose_letter_waits() -> None:
+    """Its record is not finished, and comes again."""
+    counter = Counter(batchers={"s3": Batcher(max_records=2)}, batch_answers=[Reject("malformed")])
+    box = Letterbox(failures=[ConnectionError("no answer")] * 100)
+    async with a_pipeline(keyed("aa"), processor=counter.counter(), dead_letters=box, delivery=LETTERS) as played:
+        played.begin()
+        await asyncio.sleep(20.0)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        drained = await played.lease.hears(Drained, within_s=1.0)
+        assert drained == Drained(None, at(2), 0)
 
 
 @simulated
