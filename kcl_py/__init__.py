@@ -6,6 +6,7 @@ processor's module loads fast.
 
 from typing import TYPE_CHECKING, Any
 
+from kcl_py.batchers import Batched, Batcher
 from kcl_py.errors import (
     AwsSetupError,
     CheckpointFailedError,
@@ -22,7 +23,7 @@ from kcl_py.errors import (
 )
 from kcl_py.functions.decorator import processor
 from kcl_py.middleware import Middleware
-from kcl_py.outcomes import Reject, Retry
+from kcl_py.outcomes import Reject, Retry, ToBatch
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AwsSetupError",
+    "Batched",
+    "Batcher",
     "CheckpointFailedError",
     "Checkpointer",
     "Clients",
@@ -72,6 +75,7 @@ __all__ = [
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
+    "ToBatch",
     "processor",
 ]
 

@@ -244,6 +244,13 @@ class MaxAhead(Section):
     )
 
 
+class RateLimit(Section):
+    """How much is handed over a second in the whole worker; null is without limit."""
+
+    records: Positive | None = Field(default=None, description="most records handed over a second, in the whole worker")
+    bytes: Positive | None = Field(default=None, description="the same in payload bytes")
+
+
 class Delivery(Section):
     """Handing records to the processor."""
 
@@ -267,6 +274,7 @@ class Delivery(Section):
         default=None, description="where records go that are given up with `dead_letter`"
     )
     max_ahead: MaxAhead = Field(default=MaxAhead(), description="how far reading may run ahead of finishing")
+    rate: RateLimit = Field(default=RateLimit(), description="how much is handed over a second")
 
     @model_validator(mode="after")
     def _check_dead_letter(self) -> Self:

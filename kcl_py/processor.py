@@ -9,7 +9,7 @@ is done.
 import importlib
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partialmethod
@@ -17,6 +17,7 @@ from os import PathLike, fspath
 from types import FunctionType
 from typing import Any, ClassVar, Literal, Protocol, cast
 
+from kcl_py.batchers import Batched, Batcher, batcher_faults
 from kcl_py.errors import ProcessorError
 from kcl_py.middleware import Listed, middleware_faults
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -80,6 +81,9 @@ class RecordProcessor:
     Needs a constructor without arguments. Hooks are ``async def``.
     """
 
+    batchers: ClassVar[Mapping[str, Batcher]] = {}
+    """Where ``process`` can give records to, by name; see ``ToBatch``."""
+
     middlewares: ClassVar[Sequence[Listed]] = ()
     """What hears of each call of ``process`` or ``process_records``; see ``kcl_py.Middleware``."""
 
@@ -106,9 +110,18 @@ class RecordProcessor:
 
         Called for records of the same partition key one after the other, in sequence order; for others at the same
         time, up to ``delivery.concurrency`` in the whole worker. ``delivery.ordering`` changes that. Returning None
-        means that the record is finished. If it raises or returns ``Retry``, the record comes again with
-        ``record.redelivery`` set, and those behind it wait, as the ordering says; after ``Reject``, or when it has been
-        tried ``delivery.retries`` times more, ``delivery.on_failure`` says what happens.
+        means that the record is finished; ``ToBatch``, that it is once ``handle_batch`` has returned for it. If it
+        raises or returns ``Retry``, the record comes again with ``record.redelivery`` set, and those behind it wait, as
+        the ordering says; after ``Reject``, or when it has been tried ``delivery.retries`` times more,
+        ``delivery.on_failure`` says what happens.
+        """
+        raise NotImplementedError
+
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        """Process records of one of ``batchers`` together, that ``process`` has given to it with ``ToBatch``.
+
+        Those of one key come in order, a batch after the other. What is returned or raised means for each record the
+        same as in ``process_records``; what is not finished comes again, together, with its attempts counted anew.
         """
         raise NotImplementedError
 
@@ -144,7 +157,7 @@ class RecordProcessor:
 
 _FORMS = ("process_records", "process")
 """The two ways to consume; a processor has one of them."""
-_HOOKS = ("initialize", *_FORMS, "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
+_HOOKS = ("initialize", *_FORMS, "handle_batch", "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 _NEARLY = 0.85
 """How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
 
@@ -227,7 +240,9 @@ def processor_faults(found: object) -> list[str]:
         faults.append("expected process_records or process to be overridden, found both; take out one")
     if not forms and not set(_FORMS) & set(misspelt.values()):
         faults.append("expected process_records or process to be overridden, found neither")
-    faults += [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))]
+    own = _own_hooks(found)
+    faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
+    faults += [fault for hook in own if (fault := _hook_fault(found, hook))]
     return faults + _creation_faults(found) + middleware_faults(found.middlewares)
 
 
@@ -247,7 +262,8 @@ def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
     process_records has to be there, unless process is.
     """
     own = _own_hooks(processor)
-    missed = [hook for hook in _HOOKS if hook not in own and not (hook in _FORMS and set(_FORMS) & set(own))]
+    unneeded = {*(_FORMS if set(_FORMS) & set(own) else ()), *(() if processor.batchers else ("handle_batch",))}
+    missed = [hook for hook in _HOOKS if hook not in own and hook not in unneeded]
     methods = [
         name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
     ]

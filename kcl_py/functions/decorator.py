@@ -8,11 +8,11 @@ from kcl_py.functions.batch_function import BatchFunction
 from kcl_py.functions.record_function import RecordFunction
 from kcl_py.functions.signature import signature_of
 from kcl_py.middleware import Listed
-from kcl_py.outcomes import Reject, Retry, Verdict
+from kcl_py.outcomes import RecordOutcome, Verdict
 from kcl_py.processor import RecordProcessor, check_processor, path_of
 from kcl_py.records import Record
 
-Function = Callable[..., Awaitable[Retry | Reject | Mapping[Record, Verdict] | None]]
+Function = Callable[..., Awaitable[RecordOutcome | Mapping[Record, Verdict]]]
 
 
 @overload

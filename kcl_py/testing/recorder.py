@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 import anyio
 
 from actors.testing import ManualClock, settle
+from kcl_py.batchers import Batched
 from kcl_py.chain import surrounded
 from kcl_py.errors import KclError
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -69,8 +70,12 @@ class Recorder(Generic[P]):
         recorder = self
 
         form: type[_Observed[P]] = _ObservedLanes if has_lanes(self._processor) else _ObservedBatches
+        if self._processor.batchers:
+            form = _ObservedBatchers
 
         class Observed(form):  # type: ignore[misc, valid-type]
+            batchers = recorder._processor.batchers
+
             def __init__(self) -> None:
                 super().__init__(recorder)
 
@@ -198,6 +203,18 @@ class _ObservedLanes(_Observed[P]):
 
         async def work() -> RecordOutcome:
             call.outcome = outcome = await inner.process(record)
+            return outcome
+
+        return await self._recorder.record(call, work)
+
+
+class _ObservedBatchers(_ObservedLanes[P]):
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        inner = self._made()
+        call = HookCall("handle_batch", self._shard_id, inner, batched=batch)
+
+        async def work() -> BatchOutcome:
+            call.outcome = outcome = await inner.handle_batch(batch)
             return outcome
 
         return await self._recorder.record(call, work)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from kcl_py.batchers import Batched
 from kcl_py.leases.row import SENTINELS, SHARD_END
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import RecordProcessor
@@ -21,8 +22,8 @@ class HookCall(Generic[P]):
     """One call of a hook."""
 
     hook: str
-    """Its name: ``initialize``, ``process_records``, ``process``, ``handle_failed``, ``lease_lost``, ``shard_ended`` or
-    ``shutdown_requested``."""
+    """Its name: ``initialize``, ``process_records``, ``process``, ``handle_batch``, ``handle_failed``, ``lease_lost``,
+    ``shard_ended`` or ``shutdown_requested``."""
     shard_id: str
     processor: P | None
     """The instance whose hook it is; None if its constructor raised, which is called for ``initialize``."""
@@ -30,8 +31,10 @@ class HookCall(Generic[P]):
     """What ``process_records`` was given."""
     record: Record | None = None
     """What ``process`` was given, or what ``handle_failed`` was told of."""
+    batched: Batched | None = None
+    """What ``handle_batch`` was given: records that had been handed over before, to ``process``."""
     outcome: RecordOutcome | BatchOutcome = None
-    """What ``process`` or ``process_records`` returned."""
+    """What ``process``, ``process_records`` or ``handle_batch`` returned."""
     has_returned: bool = False
     """Whether it returned: it is finished. Also False if the worker crashed right after it."""
     error: BaseException | None = None
@@ -56,7 +59,8 @@ class HookCall(Generic[P]):
         if not self.has_returned or not isinstance(named, Mapping):
             return ()
         failed = {_place(record) for record in named if isinstance(record, Record)}
-        return tuple(record for record in self.records if _place(record) not in failed)
+        given = self.records if self.batched is None else [record for record, _ in self.batched]
+        return tuple(record for record in given if _place(record) not in failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class Run(Generic[P]):
 
     @property
     def finished(self) -> list[bytes]:
-        """The payloads of which ``process_records`` or ``process`` has said that they are finished, in order."""
+        """The payloads that a hook has finished, by what it returned, in order."""
         return _payloads(record for call in self.calls for record in call.finished)
 
     @property

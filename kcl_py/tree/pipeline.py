@@ -16,9 +16,10 @@ from kcl_py.leases.start import start_position, start_text
 from kcl_py.processor import OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
+from kcl_py.tree.batches import Batches
 from kcl_py.tree.caller import Caller
 from kcl_py.tree.checkpointer import ShardCheckpointer
-from kcl_py.tree.dispatcher import Dispatcher, HandOn, Moved, Stuck, Withheld, WorkEnded
+from kcl_py.tree.dispatcher import Dispatcher
 from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.halts import HaltedShard
@@ -40,6 +41,7 @@ from kcl_py.tree.messages import (
     Start,
 )
 from kcl_py.tree.producer import Producer
+from kcl_py.tree.work import HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 FAREWELL_S = 5.0
@@ -168,9 +170,12 @@ class Pipeline(Supervisor):
     def _make_dispatcher(self) -> Dispatcher:
         assert self._processor is not None
         attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
-        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer)
         giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
-        return Dispatcher(self._worker, form, self._ledger, self._fence, giving_up, self, self._later, self._log)
+        batches = Batches(self._worker, attempt, self._fence, giving_up, self, self._log)
+        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer, batches)
+        return Dispatcher(
+            self._worker, form, self._ledger, self._fence, giving_up, self, batches, self._later, self._log
+        )
 
     def _note_first(self) -> None:
         if self._is_first:
@@ -213,6 +218,8 @@ class Pipeline(Supervisor):
         while self._intake and dispatcher.wants_more:
             dispatcher.take_in(self._intake.take())
         dispatcher.go_on()
+        if self._children is not None:
+            dispatcher.finish_up()
         if not dispatcher.is_idle:
             return
         if not self._intake.is_open:
@@ -313,7 +320,7 @@ class Pipeline(Supervisor):
         self._set_limit(drain.until_at)
         if not self._is_draining:
             self._is_draining = True
-            self._stop_reading()
+            self._stop_reading(flushes=True)
             self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
@@ -332,10 +339,10 @@ class Pipeline(Supervisor):
     def _is_dispatching(self) -> bool:
         return self._dispatcher is not None and self._dispatcher.is_busy
 
-    def _stop_reading(self) -> None:
+    def _stop_reading(self, *, flushes: bool = False) -> None:
         self._intake.close(self._ledger.head)
         if self._dispatcher is not None:
-            self._dispatcher.stop()
+            self._dispatcher.stop(flushes=flushes)
         if self.state != "ending":
             self.state = "draining"
 

@@ -37,9 +37,10 @@ from actors import (
 )
 from kcl_py.chain import surrounded
 from kcl_py.clients import Clients, connect, reach, until_answered
-from kcl_py.config import Config
+from kcl_py.config import Config, RateLimit
 from kcl_py.dead_letters.opening import opened
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.retry import brief
 from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
@@ -135,6 +136,8 @@ class Stream:
         self._config, self._clients = config, clients
         self._processor = processor
         self._clock, self._ids = clock or SystemClock(), ids or Ids()
+        limit = config.delivery.rate
+        self._rate = Rate(limit.records, limit.bytes)
         self._stopping_until: float | None = None
         self._is_open = False
         self._offers: Offers | None = None
@@ -191,6 +194,31 @@ class Stream:
         if self._stopping_until is None or until_at < self._stopping_until:
             self._stopping_until = until_at
             self._top.begin_stop(StopWorker(until_at, self._stopped))
+
+    @property
+    def rate(self) -> RateLimit:
+        """How much is handed over a second at most: ``delivery.rate``, or what ``set_rate`` has said since."""
+        records, size_bytes = self._rate.limits
+        return RateLimit(records=records, bytes=size_bytes)
+
+    def set_rate(self, *, records: int | None, bytes: int | None) -> None:
+        """Hand over no more than this a second from now on, in the whole worker; also before it is open.
+
+        Args:
+            records: at least 1; None for as many as there are.
+            bytes: the same in payload bytes.
+
+        Raises:
+            ConfigError: a limit is no whole number of at least 1.
+        """
+        limits: dict[str, object] = {"records": records, "bytes": bytes}
+        for name, limit in limits.items():
+            if limit is not None and (not isinstance(limit, int) or limit < 1):
+                raise ConfigError(
+                    f"cannot set the rate of {name}: expected a whole number of at least 1, or None for no limit, "
+                    f"found {limit!r}"
+                )
+        self._rate.change(records, bytes, self._clock.monotonic())
 
     def records(self, *, ack: Literal["implicit", "explicit"] = "implicit") -> AsyncIterator[Record]:
         """Loop over the records of all shards that the worker holds, until it has stopped.
@@ -266,6 +294,7 @@ class Stream:
             slots=Slots(config.delivery.concurrency),
             pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
             started_at=started_at,
+            rate=self._rate,
             is_left=lambda: self._offers is not None and self._offers.is_left,
             dead_letters=dead_letters,
         )

@@ -12,6 +12,7 @@ from actors import Clock
 from kcl_py.config import Config
 from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -64,6 +65,8 @@ class Worker:
     slots: Slots
     pulse: Pulse
     started_at: float
+    rate: Rate = field(default_factory=Rate)
+    """Of ``delivery.rate``, or as it was set since."""
     is_left: Callable[[], bool] = lambda: False
     """Whether nobody is there any more who could be done with what is in ``process``; see ``Stream.records``."""
     halts: Halts = field(default_factory=Halts)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, assert_type
+from typing import ClassVar, Literal, assert_type
 
 import anyio
 from pyspark.sql import SparkSession
@@ -47,6 +47,8 @@ from actors import (
 from actors.testing import EventLog, ManualClock, settle
 from kcl_py import (
     AwsSetupError,
+    Batched,
+    Batcher,
     Checkpointer,
     CheckpointFailedError,
     Clients,
@@ -80,6 +82,7 @@ from kcl_py import (
     Stream,
     StreamIdentityError,
     StreamNotFoundError,
+    ToBatch,
     processor,
 )
 from kcl_py.dead_letters import DeadLetter, DeadLetterError, DeadLetters, parse
@@ -167,6 +170,26 @@ class Orders(RecordProcessor):
     async def shutdown_requested(self, checkpointer: Checkpointer) -> None: ...
 
 
+class Objects(RecordProcessor):
+    """Gives records to a batcher."""
+
+    batchers: ClassVar[Mapping[str, Batcher]] = {
+        "s3": Batcher(max_records=500, max_bytes=1_000_000, max_age_s=1.0, concurrency=2, max_keys=10)
+    }
+
+    async def process(self, record: Record) -> ToBatch | None:
+        if not record.data:
+            return None
+        return ToBatch("s3", value=record.data, key=record.partition_key, flush=False, size_bytes=len(record.data))
+
+    async def handle_batch(self, batch: Batched) -> Mapping[Record, Exception]:
+        assert_type((batch.batcher, len(batch)), tuple[str, int])
+        hash(batch.key)
+        assert batch.trigger in ("size", "bytes", "age", "flush", "keys", "drain", "end")
+        assert list(batch) == batch.items
+        return {record: ValueError("no") for record, value in batch if value is None}
+
+
 class Kept:
     """A destination of dead letters of one's own."""
 
@@ -197,6 +220,8 @@ async def work(source: Source, leases: LeaseStore, clock: Clock) -> Outcome:
     async with Stream(config, processor=Orders, clients=clients, clock=clock, ids=ids) as stream:
         assert_type(stream.tree(), Node)
         show(stream.tree())
+        stream.set_rate(records=100, bytes=None)
+        assert_type((stream.rate.records, stream.rate.bytes), tuple[int | None, int | None])
         assert_type(await stream.halted(), HaltedShard)
         stream.stop(grace_s=5)
         outcome = await stream.wait()

@@ -19,6 +19,7 @@ from kcl_py.config import Config
 from kcl_py.dead_letters import DeadLetters
 from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
@@ -237,6 +238,7 @@ def _worker(
         slots=Slots(config.delivery.concurrency),
         pulse=Pulse(config.leases.margin_s / 2, clock.monotonic()),
         started_at=clock.monotonic(),
+        rate=Rate(config.delivery.rate.records, config.delivery.rate.bytes),
     )
 
 

@@ -114,6 +114,18 @@ async def test_nack_waits_as_long_as_it_says() -> None:
 
 
 @simulated
+async def test_nack_comes_again_though_its_timer_has_rung_too_early() -> None:
+    """Event loops round, and a machine that was frozen has another time than they: it is set again."""
+    desk = Desk(answers={"1": [Retry(after_s=10.0)]})
+    async with a_pipeline(keyed("a"), processor=desk.processor()) as played:
+        played.begin()
+        await until(lambda: len(desk.seen) == 1)
+        await asyncio.sleep(5.0)
+        played.stage.clock.offset_s -= 2.0  # type: ignore[attr-defined]
+        await until(lambda: prefix(played) == 1, within_s=20.0)
+
+
+@simulated
 async def test_exhausted_record_halts_its_shard() -> None:
     """The default: nothing more is handed over, and the row says which record it is."""
     desk = Desk(answers={"2": [ValueError("no")] * 3}, work_s={"3": 0.5})
@@ -182,7 +194,7 @@ async def test_answer_that_means_nothing_is_a_failure() -> None:
         played.begin()
         halted = await played.lease.hears(Halted)
         assert halted.halt.error == (
-            "ProcessorError: cannot use what process returned: expected None, Retry or Reject, found bool"
+            "ProcessorError: cannot use what process returned: expected None, Retry, Reject or ToBatch, found bool"
         )
 
 
