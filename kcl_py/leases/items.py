@@ -16,6 +16,7 @@ from kcl_py.leases.row import (
     LeaseRow,
     MalformedRowError,
     Native,
+    Paused,
     Request,
     WorkerRow,
 )
@@ -24,6 +25,8 @@ from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
+STREAM = "stream"
+"""What ``native.paused.of`` says where the whole stream is paused."""
 UNSET_IN_WORKER = ("max", "strategy", "held_off", "changed")
 """Attributes of a worker row that are removed when they have no value."""
 
@@ -89,6 +92,17 @@ class _Fields:
         }
         key = value.get("id")
         return Request(key if isinstance(key, str) else "", said.get("kind", ""), said.get("position"))
+
+    def pause(self) -> Paused | None:
+        """Read whether the shard is paused; what cannot be read pauses it, too, and can be taken out like any other."""
+        value = self._fields.get("paused")
+        if value is None:
+            return None
+        said = value if isinstance(value, Mapping) else {}
+        at_ms, why = said.get("at"), said.get("why")
+        return Paused(
+            at_ms if isinstance(at_ms, int) else 0, why if isinstance(why, str) else None, said.get("of") == STREAM
+        )
 
     def map(self, name: str) -> "_Fields | None":
         value = self._fields.get(name)
@@ -163,6 +177,8 @@ def map_from_native(native: Native) -> dict[str, Any]:
         halted=None if native.halted is None else map_from_halt(native.halted),
         fault=native.fault,
         request=None if native.request is None else map_from_request(native.request),
+        paused=None if native.paused is None else map_from_pause(native.paused),
+        quiet=native.quiet_ms,
     )
 
 
@@ -174,6 +190,11 @@ def map_from_halt(halt: Halt) -> dict[str, str]:
 def map_from_request(request: Request) -> dict[str, str]:
     """Write the ``native.request`` map."""
     return _present(id=request.id, kind=request.kind, position=request.position)
+
+
+def map_from_pause(pause: Paused) -> dict[str, Any]:
+    """Write the ``native.paused`` map."""
+    return _present(at=pause.at_ms, why=pause.why, of=STREAM if pause.is_of_stream else None)
 
 
 def scan_from_items(items: Iterable[Item]) -> Scan:
@@ -261,4 +282,6 @@ def _native(fields: _Fields) -> Native:
         halted=None if halted is None else Halt(halted.text("error") or "", halted.text("position") or ""),
         fault=fields.text("fault"),
         request=fields.request(),
+        paused=fields.pause(),
+        quiet_ms=fields.whole("quiet"),
     )

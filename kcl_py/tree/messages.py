@@ -221,6 +221,7 @@ class Start:
     row: LeaseRow
     fence: Fence
     epoch: int
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

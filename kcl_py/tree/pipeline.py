@@ -37,6 +37,7 @@ from kcl_py.tree.messages import (
     Start,
 )
 from kcl_py.tree.producer import Producer
+from kcl_py.tree.steering import Brake, Pause, Rested
 from kcl_py.tree.worker import Worker
 
 FAREWELL_S = 5.0
@@ -68,6 +69,7 @@ class Pipeline(Supervisor):
         self._limit: Timer | None = None
         self._limit_at = float("inf")
         self._is_draining = self._is_held_back = False
+        self._brake = Brake()
         self.state = "stopped"
 
     async def on_start(self) -> None:
@@ -120,12 +122,17 @@ class Pipeline(Supervisor):
                 self._tell_drained()
             case Abandon():
                 self._abandon()
+            case Pause(is_on):
+                self._pause_or_go_on(is_on=is_on)
             case _:
                 self.unhandled(message)
+        if self._brake.must_tell(is_idle=self._is_idle):
+            self._lease.tell(Rested())
 
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row = start.lease, start.fence, start.row
         self._intake.begin_anew()
+        self._brake = Brake(start.is_paused)
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._shard = OwnedShard(
             self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
@@ -162,6 +169,8 @@ class Pipeline(Supervisor):
 
     def _read_on(self) -> None:
         """Read from the end of what is finished; only while no batch is in hand."""
+        if self._brake.is_on:
+            return
         self._children = None  # the end is seen again, behind what is read again
         prefix = self._ledger.prefix
         self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
@@ -175,6 +184,23 @@ class Pipeline(Supervisor):
         if self._batch is None:
             self._read_on()
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing of the shard is in the processor's hands."""
+        is_calling = self._running is not None and self.state != "initializing"
+        return self.state in ("initializing", "running", "ending", "halted") and not is_calling
+
+    def _pause_or_go_on(self, *, is_on: bool) -> None:
+        """Stop reading and drop what was read ahead, or read on; what is in hand, and what comes again, waits or ends."""
+        self._brake = Brake(is_on)
+        if is_on and self.state == "running":
+            self._intake.close()
+            self._tell_progress()
+        elif not is_on and self._is_held_back:
+            self._run_hook()
+        elif not is_on and self.state == "running" and self._batch is None and not self._intake.is_open:
+            self._read_on()
+
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._batch is not None or bool(self._intake)
         if not self._intake.receive(fetched):
@@ -185,7 +211,7 @@ class Pipeline(Supervisor):
 
     def _hand_over(self) -> None:
         """Start the next hook, if no batch is in hand, be it running, waiting or held back."""
-        if self.state != "running" or self._batch is not None:
+        if self.state != "running" or self._batch is not None or self._brake.is_on:
             return
         if self._intake:
             self._batch = Delivery(self._intake.take())
@@ -243,7 +269,10 @@ class Pipeline(Supervisor):
         """Call the hook in hand, unless the fence holds it back: then the Lease confirms, or finds that all is over."""
         assert self._hook is not None
         hook, ending = self._hook, self._ending
-        self._is_held_back = not self._may_call(hook)
+        is_paused = self._brake.holds_back(hook.name)
+        self._is_held_back = is_paused or not self._may_call(hook)
+        if is_paused:
+            return
         if self._is_held_back:
             self._lease.tell(Confirm())
         else:
