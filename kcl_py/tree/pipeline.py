@@ -191,7 +191,7 @@ class Pipeline(Supervisor):
         return self.state in ("initializing", "running", "ending", "halted") and not is_calling
 
     def _pause_or_go_on(self, *, is_on: bool) -> None:
-        """Stop reading and drop what was read ahead, or read on; what is in hand, and what comes again, waits or ends."""
+        """Stop reading and drop what was read ahead, or read on; what is in hand goes on, what comes again waits."""
         self._brake = Brake(is_on)
         if is_on and self.state == "running":
             self._intake.close()

@@ -9,6 +9,7 @@ import os
 import socket
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,11 +46,14 @@ from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
 from kcl_py.log import may_show_tracebacks
 from kcl_py.processor import RecordProcessor, check_processor, load_processor
+from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import StreamInfo
+from kcl_py.tree.control import Control
 from kcl_py.tree.coordinator import Coordinator
 from kcl_py.tree.messages import Stopped, StopWorker
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
+from kcl_py.tree.steering import LookNow
 from kcl_py.tree.watchdog import Watchdog
 from kcl_py.tree.worker import Ids, Worker
 
@@ -97,6 +101,10 @@ class StreamSupervisor(Supervisor):
         """Have the Coordinator stop the worker; one that is restarted meanwhile goes on with that."""
         self._stopping = stop
         self._coordinator.tell(stop)
+
+    def look(self, keys: frozenset[str]) -> None:
+        """Have the Leases of these shards look at their rows now."""
+        self._coordinator.tell(LookNow(keys))
 
 
 class Stream:
@@ -181,6 +189,50 @@ class Stream:
         if self._stopping_until is None or until_at < self._stopping_until:
             self._stopping_until = until_at
             self._top.begin_stop(StopWorker(until_at, self._stopped))
+
+    async def pause(self, shard_id: str | None = None, *, why: str | None = None) -> None:
+        """Have nothing more of a shard, or of the whole stream, be handed to processors, here or elsewhere.
+
+        That stays so, whoever takes a shard and whatever is restarted, until it is resumed. This returns once that is
+        written: this worker's shards heed it at once, others' with their next heartbeat. What is in a processor's hands
+        is finished; then ``kcl status`` says so.
+
+        Args:
+            shard_id: None for all shards that are being read, and all that follow them.
+            why: for people, at most 80 characters.
+
+        Raises:
+            KclError: there is no such shard, it was read to its end, or another client than kcl_py holds one.
+        """
+        await self._control("pause").pause(shard_id, why)
+
+    async def resume(self, shard_id: str | None = None) -> None:
+        """Have a shard, or the whole stream, go on, where it is paused, and where it has halted in a new ownership.
+
+        Raises:
+            KclError: there is no such shard, or it was read to its end.
+        """
+        await self._control("resume").resume(shard_id)
+
+    async def seek(self, to: str | datetime | SequenceNumber, shard_id: str | None = None) -> None:
+        """Have a shard, or all that are being read, be read from another place on, in a new ownership.
+
+        Args:
+            to: ``trim_horizon``, ``latest``, a time with its zone as text or ``datetime``; of a single shard also the
+                sequence number of the last record that counts as finished.
+            shard_id: None for all.
+
+        Raises:
+            ConfigError: ``to`` is no place, or a time to come.
+            KclError: there is no such shard, it was read to its end, has no such number, another client than kcl_py
+                holds one, or something else is asked of its holder.
+        """
+        await self._control("move").seek(to, shard_id)
+
+    def _control(self, what: str) -> Control:
+        if not self._is_open:
+            raise KclError(f"cannot {what} a stream: expected an open Stream, found a closed one")
+        return Control(self._worker, self._top.look)
 
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""
