@@ -101,7 +101,7 @@ class _Fields:
         said = value if isinstance(value, Mapping) else {}
         at_ms, why = said.get("at"), said.get("why")
         return Paused(
-            at_ms if isinstance(at_ms, int) else 0, why if isinstance(why, str) else None, said.get("of") == STREAM
+            at_ms if type(at_ms) is int else 0, why if isinstance(why, str) else None, said.get("of") == STREAM
         )
 
     def map(self, name: str) -> "_Fields | None":
