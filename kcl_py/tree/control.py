@@ -67,11 +67,10 @@ class Control:
         scan = await self._worker.store.scan(consistent=True)
         rows = {row.key: row for row in sorted(scan.rows, key=lambda row: row.key)}
         shards = () if shard_id is None else (shard_id,)
-        changed = [
-            row.key
-            for row in control.chosen(rows, shards, self._worker.config.leases.table, what)
-            if await self._change_one(row, plan)
-        ]
+        chosen = control.chosen(rows, shards, self._worker.config.leases.table, what)
+        for row in chosen:
+            plan(row)  # before anything is written it shows whether all can be
+        changed = [row.key for row in chosen if await self._change_one(row, plan)]
         self._look(frozenset(changed))
         return bool(changed)
 
