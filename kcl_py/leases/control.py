@@ -114,6 +114,7 @@ def is_quiet(row: LeaseRow | None) -> bool:
     """Whether it is sure that nothing of a paused shard is in a processor's hands, nor will be."""
     if row is None or row.has_ended:
         return True
-    if row.native.paused is None:
+    native = row.native
+    if native.paused is None:
         return False
-    return row.holder is None or (row.native_is_current and row.native.quiet_ms is not None)
+    return row.holder is None or (row.native_is_current and native.quiet_for == native.paused.at_ms)

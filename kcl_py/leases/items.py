@@ -178,7 +178,7 @@ def map_from_native(native: Native) -> dict[str, Any]:
         fault=native.fault,
         request=None if native.request is None else map_from_request(native.request),
         paused=None if native.paused is None else map_from_pause(native.paused),
-        quiet=native.quiet_ms,
+        quiet=native.quiet_for,
     )
 
 
@@ -283,5 +283,5 @@ def _native(fields: _Fields) -> Native:
         fault=fields.text("fault"),
         request=fields.request(),
         paused=fields.pause(),
-        quiet_ms=fields.whole("quiet"),
+        quiet_for=fields.whole("quiet"),
     )

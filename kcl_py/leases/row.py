@@ -83,8 +83,8 @@ class Native:
     """Why no worker could run this shard."""
     request: Request | None = None
     paused: Paused | None = None
-    quiet_ms: int | None = None
-    """Since when nothing of the paused shard is in the holder's processor, as it says; volatile."""
+    quiet_for: int | None = None
+    """Of which pause, by its ``at_ms``, the holder has said that nothing of the shard is in hand; volatile."""
 
 
 @dataclass(frozen=True, slots=True)

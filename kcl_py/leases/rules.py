@@ -51,8 +51,8 @@ class Report:
     halted: Halt | None = None
     """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
-    quiet_ms: int | None = None
-    """Since when nothing of a paused shard is in the processor; None: what the row says of that is removed."""
+    quiet_for: int | None = None
+    """The pause, by its ``at_ms``, under which nothing is in hand; None: what the row says of that is removed."""
 
 
 def new_row(
@@ -357,12 +357,12 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         native("lag_at"): report.lag_at_ms,
         native("halted"): None if report.halted is None else map_from_halt(report.halted),
         native("stream"): report.stream,
-        native("quiet"): report.quiet_ms,
+        native("quiet"): report.quiet_for,
     }
     over = {
         native("halted"): row.native.halted,
         native("fault"): row.native.fault,
-        native("quiet"): row.native.quiet_ms,
+        native("quiet"): row.native.quiet_for,
     }
     return Write(
         operation=operation,

@@ -181,7 +181,7 @@ def _native(native: _Native) -> Native:
         fault=_text(native.fault),
         request=None if native.request is None else _request(native.request.value),
         paused=None if native.paused is None else _pause(native.paused.value),
-        quiet_ms=_whole(native.quiet),
+        quiet_for=_whole(native.quiet),
     )
 
 

@@ -44,10 +44,10 @@ class Agenda:
     """A request that was meant for the ownership before this one."""
     answer_token: tuple[str, str] = ("", "")
     """The request that is being answered, and the token for that."""
-    is_paused: bool = False
-    """Whether the Pipeline knows that the shard is paused."""
-    quiet_at: float | None = None
-    """Since when nothing of the paused shard is in the processor's hands."""
+    paused_at_ms: int | None = None
+    """The pause that the Pipeline was told of."""
+    rested_at_ms: int | None = None
+    """The pause under which nothing is in the processor's hands."""
 
     def must_make_children(self, now: float) -> bool:
         """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
@@ -66,8 +66,8 @@ class Agenda:
                 self.is_beat_due |= self.checkpoints.is_pressing(now)
             case Halted(halt):
                 self.halt, self.is_beat_due = halt, True
-            case Rested():
-                self.quiet_at, self.is_beat_due = now, True
+            case Rested(at_ms):
+                self.rested_at_ms, self.is_beat_due = at_ms, True
             case Complete():
                 self.completion = message
             case MemberGone(owner):
@@ -75,10 +75,9 @@ class Agenda:
 
     def heeds_pause(self, row: LeaseRow) -> bool:
         """See in the row whether the shard is paused; True if that is news."""
-        before, self.is_paused = self.is_paused, row.native.paused is not None
-        if before != self.is_paused:
-            self.quiet_at = None
-        return before != self.is_paused
+        before, paused = self.paused_at_ms, row.native.paused
+        self.paused_at_ms = None if paused is None else paused.at_ms
+        return before != self.paused_at_ms
 
     def begin_drain(self, why: Why, now: float, *, timeout_s: float) -> Drain:
         """Note that the drain begins; return what the Pipeline is told."""
@@ -136,7 +135,7 @@ class Agenda:
         """Forget all of the ownership before this one, also what its processor still waits for."""
         self._forget_drain()
         self.answer_token = ("", "")
-        self.is_paused, self.quiet_at = False, None
+        self.paused_at_ms = self.rested_at_ms = None
         self.checkpoints.refuse()
         self.checkpoints.begin(row.position)
 
@@ -212,9 +211,7 @@ class Agenda:
             throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
-            quiet_ms=None
-            if self.quiet_at is None
-            else row.native.quiet_ms or now_ms - int((now - self.quiet_at) * 1000),
+            quiet_for=self.paused_at_ms if self.rested_at_ms == self.paused_at_ms else None,
         )
 
     def _lag(self, row: LeaseRow, now: float, now_ms: int) -> Lag | None:

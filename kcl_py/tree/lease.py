@@ -197,7 +197,7 @@ class Lease(Actor):
         self.state, self._has_started = "held", True
         if self._agenda.heeds_pause(self._row):
             self._herald.paused(self._row)
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch, self._agenda.is_paused))
+        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch, self._agenda.paused_at_ms))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
@@ -295,7 +295,7 @@ class Lease(Actor):
         self._agenda.note_row(self._row, self.clock.monotonic())
         if self._has_started and self._agenda.heeds_pause(self._row):
             self._herald.paused(self._row)
-            self._pipeline.tell(Pause(self._agenda.is_paused))
+            self._pipeline.tell(Pause(self._agenda.paused_at_ms))
         if not self._row.in_handoff:
             self._herald.kept("it has taken that back")
         if self._agenda.is_draining:

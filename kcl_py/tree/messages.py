@@ -221,7 +221,7 @@ class Start:
     row: LeaseRow
     fence: Fence
     epoch: int
-    is_paused: bool = False
+    paused_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from kcl_py.tree.messages import (
     Start,
 )
 from kcl_py.tree.producer import Producer
-from kcl_py.tree.steering import Brake, Pause, Rested
+from kcl_py.tree.steering import Brake, Pause
 from kcl_py.tree.worker import Worker
 
 FAREWELL_S = 5.0
@@ -122,17 +122,17 @@ class Pipeline(Supervisor):
                 self._tell_drained()
             case Abandon():
                 self._abandon()
-            case Pause(is_on):
-                self._pause_or_go_on(is_on=is_on)
+            case Pause():
+                self._pause_or_go_on(message)
             case _:
                 self.unhandled(message)
-        if self._brake.must_tell(is_idle=self._is_idle):
-            self._lease.tell(Rested())
+        if (word := self._brake.word(is_idle=self._is_idle)) is not None:
+            self._lease.tell(word)
 
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row = start.lease, start.fence, start.row
         self._intake.begin_anew()
-        self._brake = Brake(start.is_paused)
+        self._brake = Brake(start.paused_at_ms)
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._shard = OwnedShard(
             self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
@@ -190,15 +190,16 @@ class Pipeline(Supervisor):
         is_calling = self._running is not None and self.state != "initializing"
         return self.state in ("initializing", "running", "ending", "halted") and not is_calling
 
-    def _pause_or_go_on(self, *, is_on: bool) -> None:
+    def _pause_or_go_on(self, pause: Pause) -> None:
         """Stop reading and drop what was read ahead, or read on; what is in hand goes on, what comes again waits."""
-        self._brake = Brake(is_on)
-        if is_on and self.state == "running":
-            self._intake.close()
-            self._tell_progress()
-        elif not is_on and self._is_held_back:
+        self._brake = Brake(pause.at_ms)
+        if self._brake.is_on:
+            if self.state == "running" and self._intake.is_open:
+                self._intake.close()
+                self._tell_progress()
+        elif self._is_held_back:
             self._run_hook()
-        elif not is_on and self.state == "running" and self._batch is None and not self._intake.is_open:
+        elif self.state == "running" and self._batch is None and not self._intake.is_open:
             self._read_on()
 
     def _receive(self, fetched: FetchedBatch) -> None:
@@ -211,7 +212,9 @@ class Pipeline(Supervisor):
 
     def _hand_over(self) -> None:
         """Start the next hook, if no batch is in hand, be it running, waiting or held back."""
-        if self.state != "running" or self._batch is not None or self._brake.is_on:
+        if self.state != "running" or self._batch is not None:
+            return
+        if self._brake.is_on:
             return
         if self._intake:
             self._batch = Delivery(self._intake.take())

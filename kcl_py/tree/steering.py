@@ -20,29 +20,37 @@ class LookNow:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Lease → Pipeline: read and hand over nothing, or (not ``is_on``) go on from the end of what is finished."""
+    """Lease → Pipeline: read and hand over nothing; without an instant, go on from the end of what is finished."""
 
-    is_on: bool
+    at_ms: int | None
+    """Tells one pause from the next: when it was asked for, in Unix milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rested:
-    """Pipeline → Lease: the shard is paused, and nothing of it is in the processor's hands."""
+    """Pipeline → Lease: under this pause nothing of the shard is in the processor's hands."""
+
+    at_ms: int
 
 
 @dataclass(slots=True)
 class Brake:
     """What a Pipeline was told of a pause."""
 
-    is_on: bool = False
+    at_ms: int | None = None
     has_told: bool = False
     """Whether it has said that nothing is in hand."""
+
+    @property
+    def is_on(self) -> bool:
+        return self.at_ms is not None
 
     def holds_back(self, hook: str) -> bool:
         return self.is_on and hook in HELD_BACK
 
-    def must_tell(self, *, is_idle: bool) -> bool:
-        """Whether it is to be said now that nothing is in hand; true once for each pause."""
-        must_tell = self.is_on and is_idle and not self.has_told
-        self.has_told |= must_tell
-        return must_tell
+    def word(self, *, is_idle: bool) -> Rested | None:
+        """Return what is to be said now that nothing is in hand, once for each pause."""
+        if self.at_ms is None or not is_idle or self.has_told:
+            return None
+        self.has_told = True
+        return Rested(self.at_ms)

@@ -71,7 +71,7 @@ ASKED_TO_RESUME = a_row(
 IN_HANDOFF_TO_RESUME = a_handoff(native={"request": Request("r1", RESUME)})
 PAUSE = Paused(70, "maintenance")
 PAUSED_ROW = a_row(native={"paused": PAUSE})
-QUIET = a_row(native={"paused": PAUSE, "quiet_ms": 78})
+QUIET = a_row(native={"paused": PAUSE, "quiet_for": 70})
 ASKED_TO_LET_GO = a_row(native={"request": Request("r1", RELEASE)})
 REPORT = rules.Report(position=AT, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), stream="flights:18")
 
@@ -239,11 +239,11 @@ CASES = (
     _case(
         "say that a paused shard is quiet",
         PAUSED_ROW,
-        rules.heartbeat(PAUSED_ROW, **MINE, report=rules.Report(quiet_ms=78)),
+        rules.heartbeat(PAUSED_ROW, **MINE, report=rules.Report(quiet_for=70)),
         counter=42,
-        native={"quiet_ms": 78},
+        native={"quiet_for": 70},
     ),
-    _case("go on after a pause", QUIET, rules.heartbeat(QUIET, **MINE), counter=42, native={"quiet_ms": None}),
+    _case("go on after a pause", QUIET, rules.heartbeat(QUIET, **MINE), counter=42, native={"quiet_for": None}),
     _case(
         "take a paused row",
         QUIET,
@@ -251,7 +251,7 @@ CASES = (
         counter=42,
         owner=OTHER,
         switches=3,
-        native={"token": "t-new", "owner": OTHER, "taken_ms": 77, "quiet_ms": None},
+        native={"token": "t-new", "owner": OTHER, "taken_ms": 77, "quiet_for": None},
     ),
     _case(
         "complete a row that was paused too late",

@@ -97,12 +97,13 @@ def test_report_is_the_published_object() -> None:
 @pytest.mark.parametrize(
     ("row", "is_quiet"),
     [
-        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_ms=5)), True),
+        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_for=PAUSE.at_ms)), True),
         (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE)), False),
-        (LeaseRow("s", owner="b", native=Native(owner="a", paused=PAUSE, quiet_ms=5)), False),
+        (LeaseRow("s", owner="b", native=Native(owner="a", paused=PAUSE, quiet_for=PAUSE.at_ms)), False),
+        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_for=5)), False),
         (LeaseRow("s", native=Native(paused=PAUSE)), True),
     ],
-    ids=["says so", "says nothing", "another's word", "nobody's"],
+    ids=["says so", "says nothing", "another's word", "of a pause before", "nobody's"],
 )
 def test_paused_shard_is_quiet_once_its_holder_says_so(row: LeaseRow, is_quiet: bool) -> None:
     """What somebody who was killed has said tells nothing of who holds it now."""

@@ -1,4 +1,4 @@
-"""Somebody outside who asks the holders of shards to go on elsewhere or to let go, and pauses shards: as ``kcl`` does."""
+"""Somebody outside who asks holders of shards to go on elsewhere or to let go, and pauses shards, as ``kcl`` does."""
 
 from collections import Counter
 from collections.abc import Callable

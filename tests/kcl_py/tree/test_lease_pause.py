@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kcl_py.leases import by_hand, pausing
+from kcl_py.leases.control import is_quiet
 from kcl_py.leases.requests import RESUME
 from kcl_py.leases.row import Halt, LeaseRow, Paused, Request
 from kcl_py.records import SequenceNumber
@@ -37,19 +38,38 @@ async def test_holder_heeds_a_pause_with_its_next_heartbeat_and_says_when_nothin
     async with a_lease(FREE) as played:
         await played.held()
         await pause(played)
-        assert (await played.pipeline.hears(Pause, within_s=HEARTBEAT_S + SOON_S)).is_on
-        assert played.row.native.quiet_ms is None
-        played.ref.tell(Rested())
-        await until(lambda: played.row.native.quiet_ms is not None, within_s=SOON_S)
-        said_ms = played.row.native.quiet_ms
-        await asyncio.sleep(30)
+        assert (await played.pipeline.hears(Pause, within_s=HEARTBEAT_S + SOON_S)).at_ms == PAUSE.at_ms
+        assert played.row.native.quiet_for is None
+        played.ref.tell(Rested(PAUSE.at_ms))
+        await until(lambda: played.row.native.quiet_for is not None, within_s=SOON_S)
+            await asyncio.sleep(30)
         row = played.row
-        assert (row.holder, row.native.paused, row.native.quiet_ms) == (ME, PAUSE, said_ms)
+        assert (row.holder, row.native.paused, row.native.quiet_for) == (ME, PAUSE, PAUSE.at_ms)
         assert len(played.pipeline.of(Pause)) == 1
         await played.stage.store.write(pausing.unpause(row))
-        assert not (await played.pipeline.hears(Pause, times=2, within_s=HEARTBEAT_S + SOON_S)).is_on
-        await until(lambda: played.row.native.quiet_ms is None, within_s=HEARTBEAT_S + SOON_S)
+        assert (await played.pipeline.hears(Pause, times=2, within_s=HEARTBEAT_S + SOON_S)).at_ms is None
+        await until(lambda: played.row.native.quiet_for is None, within_s=HEARTBEAT_S + SOON_S)
         assert not played.coordinator.of(GaveUp)
+
+
+@simulated
+async def test_what_was_said_of_one_pause_counts_for_no_other() -> None:
+    """It was taken out and asked for anew between two heartbeats: the shard goes on to rest, and that is said again."""
+    async with a_lease(FREE) as played:
+        await played.held()
+        await pause(played)
+        await played.pipeline.hears(Pause)
+        played.ref.tell(Rested(PAUSE.at_ms))
+        await until(lambda: is_quiet(played.row))
+        await played.stage.store.write(pausing.unpause(played.row))
+        await pause(played, Paused(90))
+        assert not is_quiet(played.row)
+        assert (await played.pipeline.hears(Pause, times=2)).at_ms == 90
+        played.ref.tell(Rested(PAUSE.at_ms))
+        await asyncio.sleep(3 * HEARTBEAT_S)
+        assert not is_quiet(played.row)
+        played.ref.tell(Rested(90))
+        await until(lambda: is_quiet(played.row), within_s=SOON_S)
 
 
 @simulated
@@ -78,14 +98,14 @@ async def test_pause_is_heeded_whatever_becomes_of_the_heartbeat_that_shows_it(f
 @simulated
 async def test_next_owner_begins_paused() -> None:
     """It knows by its take; what the owner before has said of the shard's rest is gone."""
-    async with a_lease(replace(paused(), native=replace(paused().native, quiet_ms=71))) as played:
+    async with a_lease(replace(paused(), native=replace(paused().native, quiet_for=71))) as played:
         start = await played.held()
-        assert start.is_paused
-        assert played.row.native.quiet_ms is None
+        assert start.paused_at_ms == PAUSE.at_ms
+        assert played.row.native.quiet_for is None
         await asyncio.sleep(3 * HEARTBEAT_S)
         assert not played.pipeline.of(Pause)
         await played.stage.store.write(pausing.unpause(played.row))
-        assert not (await played.pipeline.hears(Pause, within_s=HEARTBEAT_S + SOON_S)).is_on
+        assert (await played.pipeline.hears(Pause, within_s=HEARTBEAT_S + SOON_S)).at_ms is None
 
 
 @simulated

@@ -28,7 +28,7 @@ LONG_S = 30.0
 
 def begin_paused(played: Played) -> None:
     """Start it on a shard that was paused before."""
-    played.ref.tell(Start(played.lease.ref, LeaseRow(SHARD), played.fence, EPOCH, is_paused=True))
+    played.ref.tell(Start(played.lease.ref, LeaseRow(SHARD), played.fence, EPOCH, paused_at_ms=7))
 
 
 class Slow:
@@ -48,7 +48,7 @@ async def test_paused_shard_is_neither_read_nor_handed_over_until_it_goes_on() -
     async with a_pipeline(source=source) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
+        played.ref.tell(Pause(7))
         await played.lease.hears(Rested)
         read = len(source.fetched)
         source.replies.append(some_records(2, first=4))
@@ -56,7 +56,7 @@ async def test_paused_shard_is_neither_read_nor_handed_over_until_it_goes_on() -
         assert len(source.fetched) <= read + 1, "one may have been on its way"
         assert played.numbers() == [[1, 2, 3]]
         source.replies.append(some_records(2, first=4))
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(None))
         await handed_over(played, batches=2)
         assert played.numbers()[1] == [4, 5]
         assert source.opened[-1] == Position(PositionKind.AFTER, 3)
@@ -71,7 +71,7 @@ async def test_what_is_in_hand_is_finished_and_what_was_read_ahead_is_dropped() 
     async with a_pipeline(source=source, work=work, delivery={"batch": {"max_records": 2}}) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
+        played.ref.tell(Pause(7))
         await asyncio.sleep(LONG_S)
         assert not played.lease.of(Rested)
         work.may_return.set()
@@ -79,7 +79,7 @@ async def test_what_is_in_hand_is_finished_and_what_was_read_ahead_is_dropped() 
         await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(2))
         assert played.numbers() == [[1, 2]]
         source.replies.append(some_records(4, first=3))
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(None))
         await handed_over(played, batches=3)
         assert played.numbers() == [[1, 2], [3, 4], [5, 6]]
 
@@ -92,8 +92,8 @@ async def test_pause_that_is_over_before_the_batch_in_hand_is() -> None:
     async with a_pipeline(source=source, work=work) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(7))
+        played.ref.tell(Pause(None))
         source.replies.append(some_records(1, first=3))
         work.may_return.set()
         await handed_over(played, batches=2)
@@ -108,13 +108,13 @@ async def test_batch_that_has_failed_waits_until_the_shard_goes_on() -> None:
     async with a_pipeline(some_records(1), work=work, delivery={"retries": 2, "backoff_s": 1.0}) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
+        played.ref.tell(Pause(7))
         await played.lease.hears(Rested)
         await asyncio.sleep(LONG_S)
         played.ref.tell(Confirmed())
         await asyncio.sleep(LONG_S)
         assert len(played.handovers) == 1
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(None))
         await until(lambda: played.lease.of(Progress) and played.lease.of(Progress)[-1].prefix == SequenceNumber(1))
         attempts = [each.redelivery.attempt for each in played.handovers if each.redelivery is not None]
         assert attempts == [2, 3]
@@ -128,12 +128,12 @@ async def test_shard_at_its_end_is_completed_only_when_it_goes_on() -> None:
     async with a_pipeline(source=source, fetch={"idle_s": 5.0}) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
+        played.ref.tell(Pause(7))
         await asyncio.sleep(LONG_S)
         assert "shard_ended" not in played.hooks()
         source.replies.clear()
         source.replies.append(some_reply([], is_end=True))
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(None))
         await played.lease.hears(Complete)
 
 
@@ -147,7 +147,7 @@ async def test_shard_that_is_taken_paused_initializes_and_reads_nothing() -> Non
         await played.lease.hears(Rested)
         await asyncio.sleep(LONG_S)
         assert not source.opened
-        played.ref.tell(Pause(False))
+        played.ref.tell(Pause(None))
         await handed_over(played, batches=1)
 
 
@@ -157,7 +157,7 @@ async def test_paused_shard_drains_as_ever() -> None:
     async with a_pipeline(some_records(1), work=Failing(1), delivery={"backoff_s": 1.0}) as played:
         played.begin()
         await handed_over(played, batches=1)
-        played.ref.tell(Pause(True))
+        played.ref.tell(Pause(7))
         await asyncio.sleep(LONG_S)
         played.ref.tell(Drain(Why.HANDOFF, played.stage.clock.monotonic() + 5))
         assert (await played.lease.hears(Drained)).prefix is None

@@ -88,13 +88,13 @@ def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
 
 
 def what_is_paused_rests(story: Story) -> Iterator[str]:
-    """From when its holder has said that nothing is in hand until it is resumed a shard is handed to nobody."""
+    """Once its holder has said of a pause that nothing is in hand, a shard is handed to nobody until it is resumed."""
     resting: set[str] = set()
     for line in story.lines:
         match line["e"]:
             case "row" if "paused" not in line:
                 resting.discard(line["shard"])
-            case "row" if "quiet" in line:
+            case "row" if line.get("quiet") == line["paused"]:
                 resting.add(line["shard"])
             case "deleted":
                 resting.discard(line["shard"])
