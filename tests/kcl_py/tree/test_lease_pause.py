@@ -42,7 +42,7 @@ async def test_holder_heeds_a_pause_with_its_next_heartbeat_and_says_when_nothin
         assert played.row.native.quiet_for is None
         played.ref.tell(Rested(PAUSE.at_ms))
         await until(lambda: played.row.native.quiet_for is not None, within_s=SOON_S)
-            await asyncio.sleep(30)
+        await asyncio.sleep(30)
         row = played.row
         assert (row.holder, row.native.paused, row.native.quiet_for) == (ME, PAUSE, PAUSE.at_ms)
         assert len(played.pipeline.of(Pause)) == 1
