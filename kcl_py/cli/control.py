@@ -100,31 +100,42 @@ class _Pausing:
 
     def __init__(self, store: "LeaseStore", config: "Config", asked: Paused, keys: set[str]) -> None:
         self._store, self._config, self._asked, self._keys = store, config, asked, keys
+        self._trouble = ""
 
     async def wait(self, patience_s: float) -> int:
         """Look until all are quiet, or for so long; return 0 if all are."""
-        clock, left, trouble = SystemClock(), sorted(self._keys), ""
-        said = f"waiting for up to {{}} until processors have finished what they have of {counted(len(left), 'shard')}"
+        left = await self._left()
         try:
-            with Countdown(said, patience_s), move_on_after(clock, patience_s):
-                while left:
-                    try:
-                        left = await self._look()
-                    except RequestError as error:  # the next look may get through
-                        trouble = f"; a look failed: {error}"
-                    if left:
-                        await clock.sleep(self._config.leases.tick_s)
+            if left:
+                left = await self._watch(left, patience_s)
         except anyio.get_cancelled_exc_class():
             print_error(f"cut off before {counted(len(left), 'shard')} had come to rest; the pause stands")
             raise
         if left:
             print_error(
                 f"no word within {patience_s:g} s that {', '.join(map(printable, left))} has come to rest: what a "
-                f"processor has in its hands may still run; the pause stands{trouble}"
+                f"processor has in its hands may still run; the pause stands{self._trouble}"
             )
             return WORKER_FAILED
         say(f"{counted(len(self._keys), 'shard')} paused, and nothing of that in a processor's hands\n")
         return 0
+
+    async def _watch(self, left: list[str], patience_s: float) -> list[str]:
+        clock = SystemClock()
+        said = f"waiting for up to {{}} until processors have finished what they have of {counted(len(left), 'shard')}"
+        with Countdown(said, patience_s), move_on_after(clock, patience_s):
+            while left:
+                await clock.sleep(self._config.leases.tick_s)
+                left = await self._left()
+        return left
+
+    async def _left(self) -> list[str]:
+        """Name the shards that have not come to rest, as far as is known."""
+        try:
+            return await self._look()
+        except RequestError as error:  # the next look may get through
+            self._trouble = f"; a look failed: {error}"
+            return sorted(self._keys)
 
     async def _look(self) -> list[str]:
         """Look at the rows; pause those that have come meanwhile; return which are not quiet."""

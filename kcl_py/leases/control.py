@@ -75,12 +75,12 @@ def pause(row: LeaseRow, asked: Paused) -> list[Change]:
     """Pause a shard; nothing to do if it is paused already, and not for less than is asked now.
 
     Raises:
-        KclError: another client holds the shard, which would go on.
+        KclError: a client holds the shard that knows of no pause, and no kcl_py worker ever has.
     """
-    if row.holder is not None and not row.native_is_current:
+    if row.holder is not None and not row.has_native:
         raise KclError(
             f"cannot pause {row.key!r}: expected a kcl_py worker or nobody to hold it, found {row.holder}, which would "
-            "go on; stop it, or wait until a kcl_py worker has taken the shard"
+            "go on; stop it first"
         )
     paused = row.native.paused
     if paused is not None and (paused.is_of_stream or not asked.is_of_stream):

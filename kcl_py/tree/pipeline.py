@@ -331,8 +331,9 @@ class Pipeline(Supervisor):
             error=hook.last_failure,
             position=at,
             attempts=hook.attempt,
-            how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint; "
-            "where a record is the cause, 'A halted shard' in docs/leases.md tells how to find and pass over it",
+            how_to_resume="mend the cause and restart this worker, or, if it lies elsewhere, use kcl resume FILE "
+            f"--shard {self._shard_id}: the shard then goes on from its checkpoint; where a record is the cause, "
+            "'A halted shard' in docs/leases.md tells how to find and pass over it",
         )
         self._lease.tell(Halted(Halt(hook.last_failure[:TEXT_CHARACTERS], at)))
         self._batch = None  # it comes again with another ownership

@@ -202,7 +202,7 @@ class Stream:
             why: for people, at most 80 characters.
 
         Raises:
-            KclError: there is no such shard, it was read to its end, or another client than kcl_py holds one.
+            KclError: there is no such shard, it was read to its end, or a client holds one that knows of no pause.
         """
         await self._control("pause").pause(shard_id, why)
 
