@@ -54,6 +54,8 @@ class Batches:
         self._name = f"{worker.processor.__qualname__}.{HOOK}"
         self._tasks: dict[int, tuple[Batch, OwnedTask]] = {}
         self._is_held_back = self._is_ending = self._is_stopped = False
+        self.is_paused = False
+        """While this is set nothing is handed over."""
 
     @property
     def is_busy(self) -> bool:
@@ -96,7 +98,7 @@ class Batches:
             self._batching.close("drain")
         else:
             self._batching.wake(self._clock.monotonic())
-        while not self._is_held_back and (batch := self._batching.next()) is not None:
+        while not (self._is_held_back or self.is_paused) and (batch := self._batching.next()) is not None:
             self._start(batch, None)
 
     def end(self) -> None:
@@ -144,7 +146,7 @@ class Batches:
         async def work() -> None:
             if failed is not None:
                 await self._settle(batch, failed)
-            elif self._fence.allows(self._clock.monotonic()):
+            elif not self.is_paused and self._fence.allows(self._clock.monotonic()):
                 await self._handle(batch)
             else:
                 self._hold_back(batch)
@@ -157,7 +159,7 @@ class Batches:
 
     def _hold_back(self, batch: Batch) -> None:
         self._batching.put_back(batch)
-        if not self._is_held_back:
+        if not (self._is_held_back or self.is_paused):
             self._is_held_back = True
             self._owner.ref.tell(Withheld())
 

@@ -148,6 +148,10 @@ class Dispatcher:
             self._start(Hand(paid=paid))
         self._set_timer()
 
+    def pause(self, *, is_paused: bool) -> None:
+        """Hand over nothing more until this is called again; what runs goes on."""
+        self._batches.is_paused = is_paused
+
     def finish_up(self) -> None:
         """Have batches wait for nothing once no more records can come to them."""
         if not self._lanes:
@@ -206,7 +210,7 @@ class Dispatcher:
 
     def _may_start(self) -> bool:
         """Whether a record is ready for which no task has been started."""
-        if self._is_held_back or self._lanes.ready <= self._starting:
+        if self._is_held_back or self._batches.is_paused or self._lanes.ready <= self._starting:
             self._turn.leave(self._clock.monotonic())
             return False
         return True
@@ -268,7 +272,7 @@ class Dispatcher:
 
     def _next(self) -> Item | None:
         """Take the next item in hand that no owner before has put off."""
-        while (item := self._lanes.next()) is not None:
+        while not self._batches.is_paused and (item := self._lanes.next()) is not None:
             due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
             if due_ms is None or (pause_s := due_ms / 1000 - self._clock.time()) <= 0:
                 return item

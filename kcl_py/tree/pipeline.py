@@ -41,6 +41,7 @@ from kcl_py.tree.messages import (
     Start,
 )
 from kcl_py.tree.producer import Producer
+from kcl_py.tree.steering import Brake, Pause
 from kcl_py.tree.work import HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
@@ -69,6 +70,7 @@ class Pipeline(Supervisor):
         self._limit: Timer | None = None
         self._limit_at = float("inf")
         self._is_draining = False
+        self._brake = Brake()
         self.state = "stopped"
 
     async def on_start(self) -> None:
@@ -109,7 +111,7 @@ class Pipeline(Supervisor):
             case Raised(error):
                 self._fail(error)
             case TryAgain():
-                self._caller.run()
+                self._run_hook()
             case Confirmed():
                 self._confirmed()
             case Drain():
@@ -122,13 +124,18 @@ class Pipeline(Supervisor):
                 self._tell_drained()
             case Abandon():
                 self._abandon()
+            case Pause():
+                self._pause_or_go_on(message)
             case _:
                 self.unhandled(message)
+        if (word := self._brake.word(is_idle=self._is_idle)) is not None:
+            self._lease.tell(word)
 
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row, self._earlier = start.lease, start.fence, start.row, start.earlier
         self._intake.begin_anew()
         self._later = start.row.native.later
+        self._brake = Brake(start.paused_at_ms)
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._caller.begin(self._fence, self._lease, self._log)
         self._shard = OwnedShard(
@@ -164,6 +171,7 @@ class Pipeline(Supervisor):
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=start_text(self._ledger.prefix, self._row))
         self._dispatcher = self._make_dispatcher()
+        self._dispatcher.pause(is_paused=self._brake.is_on)
         self.state = "running"
         self._read_on()
 
@@ -185,6 +193,8 @@ class Pipeline(Supervisor):
 
     def _read_on(self) -> None:
         """Read from the end of what is finished; only while nothing is in hand."""
+        if self._brake.is_on:
+            return
         self._children = None  # the end is seen again, behind what is read again
         prefix = self._ledger.prefix
         self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
@@ -200,6 +210,35 @@ class Pipeline(Supervisor):
         if dispatcher.is_idle:
             self._read_on()
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing of the shard is in the processor's hands."""
+        if self._is_dispatching or self.state not in ("initializing", "running", "ending", "halted"):
+            return False
+        return self.state == "initializing" or not self._caller.is_running
+
+    def _pause_or_go_on(self, pause: Pause) -> None:
+        """Stop reading and drop what was read ahead, or read on; what is in hand goes on, what comes again waits."""
+        self._brake, dispatcher = Brake(pause.at_ms), self._dispatcher
+        if dispatcher is not None:
+            dispatcher.pause(is_paused=self._brake.is_on)
+        if self._brake.is_on:
+            if dispatcher is not None and self.state == "running" and self._intake.is_open:
+                self._intake.close(self._ledger.head)
+                self._intake.give_back(dispatcher.drop_ahead())
+                self._tell_progress()
+        elif self._caller.is_held_back:
+            self._run_hook()
+        else:
+            self._hand_over()
+
+    def _run_hook(self) -> None:
+        """Call the hook in hand, unless a pause holds it back."""
+        if self._caller.hook is not None and self._brake.holds_back(self._caller.hook.name):
+            self._caller.hold_back()
+        else:
+            self._caller.run()
+
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._ledger.head is not None or bool(self._intake)
         if not self._intake.receive(fetched):
@@ -214,6 +253,8 @@ class Pipeline(Supervisor):
         """Hand over what may be; once nothing is left, and the end of the shard was seen, say that."""
         dispatcher = self._dispatcher
         if self.state != "running" or dispatcher is None:
+            return
+        if self._brake.is_on:
             return
         while self._intake and dispatcher.wants_more:
             dispatcher.take_in(self._intake.take())
@@ -258,7 +299,7 @@ class Pipeline(Supervisor):
 
     def _confirmed(self) -> None:
         if self._caller.is_held_back:
-            self._caller.run()
+            self._run_hook()
         elif self._dispatcher is not None:
             self._dispatcher.confirmed()
 
@@ -286,7 +327,7 @@ class Pipeline(Supervisor):
         if self._is_draining:
             self._say_goodbye()
         else:
-            self._caller.run()
+            self._run_hook()
 
     def _fail(self, error: Exception) -> None:
         pause_s = self._caller.fail(error, is_last=self._is_draining)
@@ -306,8 +347,9 @@ class Pipeline(Supervisor):
             error=reason,
             position=at,
             attempts=attempts,
-            how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint; "
-            "where a record is the cause, 'A halted shard' in docs/leases.md tells how to find and pass over it",
+            how_to_resume="mend the cause and restart this worker, or, if it lies elsewhere, use kcl resume FILE "
+            f"--shard {self._shard_id}: the shard then goes on from its checkpoint; where a record is the cause, "
+            "'A halted shard' in docs/leases.md tells how to find and pass over it",
         )
         self._worker.halts.note(HaltedShard(self._shard_id, reason, at))
         self._lease.tell(Halted(Halt(reason[:TEXT_CHARACTERS], at)))
@@ -320,7 +362,7 @@ class Pipeline(Supervisor):
         self._set_limit(drain.until_at)
         if not self._is_draining:
             self._is_draining = True
-            self._stop_reading(flushes=True)
+            self._stop_reading(flushes=not self._brake.is_on)
             self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()

@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -52,13 +53,15 @@ from kcl_py.log import may_show_tracebacks
 from kcl_py.offers import Loop, Offers, Records
 from kcl_py.outcomes import Retry, Verdict
 from kcl_py.processor import RecordProcessor, check_processor, import_processor
-from kcl_py.records import Record
+from kcl_py.records import Record, SequenceNumber
 from kcl_py.sources.source import StreamInfo
+from kcl_py.tree.control import Control
 from kcl_py.tree.coordinator import Coordinator
 from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.messages import Stopped, StopWorker
 from kcl_py.tree.presence import Presence
 from kcl_py.tree.shard_supervisor import ShardSupervisor
+from kcl_py.tree.steering import LookNow
 from kcl_py.tree.watchdog import Watchdog
 from kcl_py.tree.worker import Ids, Worker
 
@@ -107,6 +110,10 @@ class StreamSupervisor(Supervisor):
         """Have the Coordinator stop the worker; one that is restarted meanwhile goes on with that."""
         self._stopping = stop
         self._coordinator.tell(stop)
+
+    def look(self, keys: frozenset[str]) -> None:
+        """Have the Leases of these shards look at their rows now."""
+        self._coordinator.tell(LookNow(keys))
 
 
 class Stream:
@@ -255,6 +262,50 @@ class Stream:
     async def halted(self) -> HaltedShard:
         """Wait until a shard of this worker halts; return the first that has."""
         return await self._worker.halts.first()
+
+    async def pause(self, shard_id: str | None = None, *, why: str | None = None) -> None:
+        """Have nothing more of a shard, or of the whole stream, be handed to processors, here or elsewhere.
+
+        That stays so, whoever takes a shard and whatever is restarted, until it is resumed. This returns once that is
+        written: this worker's shards heed it at once, others' with their next heartbeat. What is in a processor's hands
+        is finished; then ``kcl status`` says so.
+
+        Args:
+            shard_id: None for all shards that are being read, and all that follow them.
+            why: for people, at most 80 characters.
+
+        Raises:
+            KclError: there is no such shard, it was read to its end, or a client holds one that knows of no pause.
+        """
+        await self._control("pause").pause(shard_id, why)
+
+    async def resume(self, shard_id: str | None = None) -> None:
+        """Have a shard, or the whole stream, go on, where it is paused, and where it has halted in a new ownership.
+
+        Raises:
+            KclError: there is no such shard, or it was read to its end.
+        """
+        await self._control("resume").resume(shard_id)
+
+    async def seek(self, to: str | datetime | SequenceNumber, shard_id: str | None = None) -> None:
+        """Have a shard, or all that are being read, be read from another place on, in a new ownership.
+
+        Args:
+            to: ``trim_horizon``, ``latest``, a time with its zone as text or ``datetime``; of a single shard also the
+                sequence number of the last record that counts as finished.
+            shard_id: None for all.
+
+        Raises:
+            ConfigError: ``to`` is no place, or a time to come.
+            KclError: there is no such shard, it was read to its end, has no such number, another client than kcl_py
+                holds one, or something else is asked of its holder.
+        """
+        await self._control("move").seek(to, shard_id)
+
+    def _control(self, what: str) -> Control:
+        if not self._is_open:
+            raise KclError(f"cannot {what} a stream: expected an open Stream, found a closed one")
+        return Control(self._worker, self._top.look)
 
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""

@@ -1,11 +1,23 @@
 """``process``: records one by one, in lanes of a key, and what becomes of each."""
 
 import asyncio
+from typing import ClassVar
 
 import pytest
 from structlog.testing import LogCapture
 
-from kcl_py import Checkpointer, Record, RecordBatch, RecordProcessor, Redelivery, Reject, Retry
+from kcl_py import (
+    Batched,
+    Batcher,
+    Checkpointer,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Redelivery,
+    Reject,
+    Retry,
+    ToBatch,
+)
 from kcl_py.delivery.earlier import Earlier
 from kcl_py.leases.row import Halt, Later, LeaseRow, Native
 from kcl_py.tree.messages import (
@@ -21,6 +33,7 @@ from kcl_py.tree.messages import (
     Start,
     Why,
 )
+from kcl_py.tree.steering import Pause, Rested
 from tests.kcl_py.tree.lanes import Desk, at, keyed
 from tests.kcl_py.tree.pipelines import EPOCH, Played, a_pipeline
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_reply, until
@@ -390,3 +403,47 @@ async def test_processor_that_stalls_on_a_full_queue_loses_nothing(form: str) ->
         assert prefix(played) == 0
         await until(lambda: prefix(played) == 1000, within_s=120.0)
         assert desk.numbers() == list(range(1, 1001))
+
+
+@simulated
+async def test_paused_lanes_finish_what_is_in_hand_and_go_on_where_they_were() -> None:
+    """Nothing more is handed over, also of what is put off or was read ahead; then all of it, each once."""
+    desk = Desk(work_s={"1": 2.0}, answers={"3": [Retry(after_s=5.0)]})
+    source = ScriptedSource(keyed("aabb"), keyed("c" * 10, first=5))
+    async with a_pipeline(source=source, processor=desk.processor(), delivery={"concurrency": 2}) as played:
+        played.begin()
+        await asyncio.sleep(0.05)
+        played.ref.tell(Pause(7))
+        rested = await played.lease.hears(Rested)
+        seen = desk.numbers()
+        assert (rested.at_ms, desk.in_hand) == (7, set())
+        source.replies.append(keyed("c" * 12, first=3))
+        await asyncio.sleep(60.0)
+        assert desk.numbers() == seen
+        played.ref.tell(Pause(None))
+        await until(lambda: prefix(played) == 14, within_s=60.0)
+        assert sorted(desk.done, key=int) == [str(number) for number in range(1, 15)]
+
+
+@simulated
+async def test_paused_shard_that_is_drained_flushes_nothing() -> None:
+    """What waits in its batchers comes again elsewhere, when that goes on."""
+    seen = []
+
+    class Batching(RecordProcessor):
+        batchers: ClassVar = {"all": Batcher(max_records=10, max_age_s=60.0)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("all")
+
+        async def handle_batch(self, batch: Batched) -> None:
+            seen.append(batch)
+
+    async with a_pipeline(keyed("abc"), processor=Batching) as played:
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Pause(7))
+        await played.lease.hears(Rested)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        drained = await played.lease.hears(Drained)
+        assert (drained.prefix, drained.unfinished, seen) == (None, 0, [])
