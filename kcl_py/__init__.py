@@ -11,6 +11,8 @@ from kcl_py.errors import (
     CheckpointFailedError,
     ConfigError,
     CredentialsError,
+    DuplicateInWorkError,
+    EffectsRefusedError,
     EndpointError,
     KclError,
     LeaseLostError,
@@ -21,14 +23,16 @@ from kcl_py.errors import (
     StreamNotFoundError,
 )
 from kcl_py.outcomes import Reject, Retry
-from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
-from kcl_py.records import MAYBE, Record, RecordBatch, Redelivery, SequenceNumber
+from kcl_py.processor import Checkpointer, Failure, OwnedShard, PreparedCheckpoint, RecordProcessor
+from kcl_py.records import MAYBE, Identity, Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
     from actors import Clock, Node
     from kcl_py.clients import Clients
     from kcl_py.config import Config
+    from kcl_py.dedup import Dedup
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.once import Once
     from kcl_py.sources.source import Source
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
@@ -43,17 +47,23 @@ __all__ = [
     "Config",
     "ConfigError",
     "CredentialsError",
+    "Dedup",
+    "DuplicateInWorkError",
+    "EffectsRefusedError",
     "EndpointError",
     "Failure",
+    "Identity",
     "Ids",
     "KclError",
     "LeaseLostError",
     "LeaseStore",
     "LeaseTableError",
     "Node",
+    "Once",
     "Outcome",
     "OwnedShard",
     "PositionError",
+    "PreparedCheckpoint",
     "ProcessorError",
     "Record",
     "RecordBatch",
@@ -72,9 +82,11 @@ _LAZY = {
     "Clients": "kcl_py.clients",
     "Clock": "actors",
     "Config": "kcl_py.config",
+    "Dedup": "kcl_py.dedup",
     "Ids": "kcl_py.tree.worker",
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
+    "Once": "kcl_py.once",
     "Outcome": "kcl_py.tree.stream",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",

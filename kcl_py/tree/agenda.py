@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kcl_py.leases import requests, rules
+from kcl_py.leases import commits, requests, rules
 from kcl_py.leases.requests import SEEK, Place
 from kcl_py.leases.row import Halt, LeaseRow, Request
 from kcl_py.leases.rules import Report
@@ -11,7 +11,8 @@ from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
-from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
+from kcl_py.tree.lease_requests import ChildrenMade
+from kcl_py.tree.messages import Complete, Drain, Drained, Halted, MemberGone, Progress, Release, Why
 
 
 @dataclass(slots=True)
@@ -47,6 +48,21 @@ class Agenda:
         """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
         is_wanted = self.completion is not None and self.children is None
         return is_wanted and not self.is_beat_due and not self.is_out_of_time(now)
+
+    def note(self, said: Progress | Halted | Complete | MemberGone | ChildrenMade, now: float) -> None:
+        """Take note of what somebody says."""
+        match said:
+            case Progress():
+                self.checkpoints.progress = said
+                self.is_beat_due |= self.checkpoints.is_pressing(now)
+            case Halted(halt):
+                self.halt, self.is_beat_due = halt, True
+            case Complete():
+                self.completion = said
+            case MemberGone(owner):
+                self.gone = owner
+            case ChildrenMade(children):
+                self.children = children
 
     @property
     def unfinished(self) -> int:
@@ -137,10 +153,25 @@ class Agenda:
             return rules.refuse(row, owner=me, token=token)
         if (asked := self.checkpoints.asked()) is not None:
             return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now, now_ms))
-        if self.is_beat_due:
+        if self.is_beat_due or self.checkpoints.transactions.is_in_doubt:
             due = self.checkpoints.due(now)
             return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now, now_ms))
-        return None
+        return self._commit(row, token)
+
+    def _commit(self, row: LeaseRow, token: str) -> Write | None:
+        """What goes after a heartbeat that is due, since it may fail for reasons of its own."""
+        if (pending := self.checkpoints.prepared()) is not None:
+            return commits.prepare(row, owner=self.owner, token=token, pending=pending)
+        if (asked := self.checkpoints.transaction()) is None:
+            return None
+        return commits.transact(
+            row,
+            owner=self.owner,
+            token=token,
+            position=asked.position,
+            effects=asked.effects,
+            transaction=asked.name,
+        )
 
     def _answer(self, row: LeaseRow, request: Request, token: str, last: Drained | None) -> Write:
         if request.kind == SEEK:
