@@ -25,6 +25,7 @@ from kcl_py.leases.paths import (
     SWITCHES,
     THROUGHPUT,
     TOKEN,
+    TRANSACTION,
     VOLATILE,
     as_seen,
     native,
@@ -86,7 +87,7 @@ def parent_is_mine(row: LeaseRow, *, owner: str, token: str) -> Write:
 
     Also whether the stream is paused, which the child's row repeats.
     """
-    held = _held(row, "create child", owner=owner, token=token)
+    held = by_holder(row, "create child", owner=owner, token=token)
     return replace(held, tests=(*held.tests, *paused_as(row)))
 
 
@@ -196,7 +197,7 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
     Whatever was asked meanwhile comes too late.
     """
     return replace(
-        _held(row, "complete", owner=owner, token=token),
+        by_holder(row, "complete", owner=owner, token=token),
         set={
             COUNTER: row.counter + 1,
             CHECKPOINT: SHARD_END,
@@ -247,7 +248,7 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
     What comes later from under the old ``token`` has no effect. ``fresh`` is the same for each try to answer one
     request, so that a read tells whether one of them took effect.
     """
-    held = _held(row, "seek", owner=owner, token=token)
+    held = by_holder(row, "seek", owner=owner, token=token)
     start = native("start")
     return Write(
         operation=held.operation,
@@ -270,7 +271,7 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
 
 def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: SequenceNumber | None = None) -> Write:
     """Build a holder's answer to a request to go on in a new ownership: as ``seek``, but where it is."""
-    held = _held(row, "resume", owner=owner, token=token)
+    held = by_holder(row, "resume", owner=owner, token=token)
     progress, ended = _progress(row, position)
     return replace(
         held,
@@ -283,7 +284,7 @@ def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: Seque
 
 def refuse(row: LeaseRow, *, owner: str, token: str) -> Write:
     """Build a holder's removal of a request that it cannot carry out, or that was meant for another; it renews."""
-    held = _held(row, "refuse", owner=owner, token=token)
+    held = by_holder(row, "refuse", owner=owner, token=token)
     tests = (*held.tests, *_stands(row.native.request))
     return replace(held, tests=tests, set={COUNTER: row.counter + 1}, remove=(REQUEST,))
 
@@ -339,6 +340,8 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
             return "succeeded" if named and mine else "lost"
         case "start handoff":
             return "succeeded" if _has_fields(write, found) else "lost"
+        case "transact":
+            succeeded = named and mine and found.native.transaction == write.set[TRANSACTION]
         case "seek" | "resume":
             succeeded = named and mine
             mine = Is(TOKEN, found.native.token) in write.tests
@@ -362,15 +365,16 @@ def _stands(answered: Request | None) -> tuple[Test, ...]:
     return (Is(REQUEST_ID, answered.id),) if answered is not None and answered.id else ()
 
 
-def _held(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+def by_holder(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+    """Build the tests of a write by who holds the row, in a handoff or not."""
     named = AnyOf((Is(OWNER, owner), Is(HOLDER, owner)))
     tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))
     return Write(operation, row.key, tests, owner=owner, token=token)
 
 
 def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: Report) -> Write:
-    held = _held(row, operation, owner=owner, token=token)
-    progress, ended = _progress(row, report.position)
+    held = by_holder(row, operation, owner=owner, token=token)
+    progress, ended = _progress(row, report.position, is_asked=operation == "checkpoint")
     said = {
         THROUGHPUT: report.throughput_kbps,
         native("lag_ms"): report.lag_ms,
@@ -405,11 +409,18 @@ def _handed_over(row: LeaseRow, delivered: str | None, later: tuple[Later, ...])
     return said if delivered is None else said | {native("delivered"): delivered, native("clean"): row.counter + 1}
 
 
-def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path, Any], tuple[Path, ...]]:
-    """What a checkpoint sets and removes; nothing if it would not go forward."""
+def _progress(
+    row: LeaseRow, position: SequenceNumber | None, *, is_asked: bool = False
+) -> tuple[dict[Path, Any], tuple[Path, ...]]:
+    """What a checkpoint sets and removes; nothing if it would not go forward.
+
+    One that the processor asks for ends what it had prepared, as in the Java client; another one only when it has come
+    as far.
+    """
     if position is None or row.has_ended or (row.position is not None and position <= row.position):
         return {}, ()
-    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, PENDING
+    stands = not is_asked and row.pending_after(position) is not None
+    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, () if stands else PENDING
 
 
 def _has_fields(write: Write, found: LeaseRow) -> bool:

@@ -19,13 +19,13 @@ from kcl_py.leases.throughput import Throughput
 from kcl_py.leases.writer import Settled
 from kcl_py.tree.agenda import Agenda
 from kcl_py.tree.alarms import JITTER, POLL_S, Alarm, Alarms
+from kcl_py.tree.asking import Checkpoint, Prepare, Transact
 from kcl_py.tree.checkpoints import Checkpoints
 from kcl_py.tree.claim import Claim
 from kcl_py.tree.herald import Herald
 from kcl_py.tree.lease_requests import ChildrenMade, Failed, Polled, make_children, poll
 from kcl_py.tree.messages import (
     Abandon,
-    Checkpoint,
     Complete,
     Confirm,
     Confirmed,
@@ -76,16 +76,13 @@ class Lease(Actor):
 
     async def on_start(self) -> None:
         step = self._claim.first(self._row)
-        if step is Step.WAIT:
-            self._await()
-        else:
-            self._step(step)
+        self._await() if step is Step.WAIT else self._step(step)
 
     async def on_message(self, message: object) -> None:
         if isinstance(message, Settled | Polled | ChildrenMade | Failed):
             self._pen.is_busy = False
         match message:
-            case Checkpoint():
+            case Checkpoint() | Prepare() | Transact():
                 self._checkpoints.ask(message, self._possession.token if self._possession.is_held else None)
             case _ if self.state == "over" or (self.state == "lost" and isinstance(message, Settled)):
                 return  # in the second case the Pipeline says when this is over
@@ -93,8 +90,8 @@ class Lease(Actor):
                 self._settle(message)
             case Polled():
                 self._look_at_poll(message)
-            case ChildrenMade(children):
-                self._agenda.children = children
+            case Progress() | Halted() | Complete() | MemberGone() | ChildrenMade() | Rested():
+                self._agenda.note(message, self.clock.monotonic())
             case Failed(error, begun_at):
                 self._retry(error, sent_at=begun_at)
             case Alarm.BEAT:
@@ -107,8 +104,6 @@ class Lease(Actor):
                 self._drain(Why.STOP)
             case Alarm.DEADLINE:
                 pass  # looked at below, as after every message
-            case Progress() | Halted() | Complete() | MemberGone() | Rested():
-                self._agenda.note(message, self.clock.monotonic())
             case PipelineStarted():
                 self._herald.initialized()
             case Drained():
@@ -157,6 +152,9 @@ class Lease(Actor):
         self._alarms.set(Alarm.BEAT, period_s * self._worker.ids.jitter(1 - JITTER, 1.0))
 
     def _settle(self, settled: Settled) -> None:
+        self._checkpoints.transactions.note_settled(settled)
+        if settled.outcome == "refused":
+            return
         if settled.outcome in ("no_effect", "unknown"):
             if settled.outcome == "unknown":
                 self._possession.note_sent(settled)
@@ -223,6 +221,7 @@ class Lease(Actor):
         elif settled.outcome == "again":
             self._possession.adopt(settled)
             self._agenda.is_beat_due = True
+            self._note_stored()
             self._look()
             if settled.error is not None:
                 self._retry(settled.error, sent_at=settled.sent_at)
@@ -239,10 +238,13 @@ class Lease(Actor):
                 self._herald.kept("its own row has stood still for failover_s")
                 self._agenda.gone = None  # should it ask again, it is alive
             self._arm_deadline()
-            if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
-                self._herald.stored(self._row.position)
+            self._note_stored()
             self._confirm()
             self._look()
+
+    def _note_stored(self) -> None:
+        if self._checkpoints.note_stored(self._row, self.clock.monotonic()):
+            self._herald.stored(self._row.position)
 
     def _confirm(self) -> None:
         if not self._is_confirm_wanted:
@@ -333,7 +335,7 @@ class Lease(Actor):
             self.state = "held"
             position = self._agenda.begin_again(self._row)
             if self._has_started:
-                self._pipeline.tell(Resume(position))
+                self._pipeline.tell(Resume(position, self._row.pending_after(position)))
             else:
                 self._start()
         else:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from actors import Child, Intensity, Strategy, Supervisor, Timer
 from kcl_py.delivery.hook import HeldBack, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
-from kcl_py.leases.row import TEXT_CHARACTERS, Halt
+from kcl_py.leases.row import TEXT_CHARACTERS, Halt, Pending
 from kcl_py.leases.start import start_position, start_text
-from kcl_py.processor import OwnedShard, RecordProcessor, has_lanes
+from kcl_py.processor import RecordProcessor, has_lanes
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
 from kcl_py.tree.batches import Batches
@@ -40,6 +40,7 @@ from kcl_py.tree.messages import (
     Resume,
     Start,
 )
+from kcl_py.tree.ownership import owned_shard, with_pending
 from kcl_py.tree.producer import Producer
 from kcl_py.tree.steering import Brake, Pause
 from kcl_py.tree.work import HandOn, Moved, Stuck, Withheld, WorkEnded
@@ -116,8 +117,8 @@ class Pipeline(Supervisor):
                 self._confirmed()
             case Drain():
                 self._drain(message)
-            case Resume(position):
-                self._resume(position)
+            case Resume(position, pending):
+                self._resume(position, pending)
             case OutOfTime():
                 self._run_out_of_time()
             case Quiet():
@@ -138,9 +139,7 @@ class Pipeline(Supervisor):
         self._brake = Brake(start.paused_at_ms)
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._caller.begin(self._fence, self._lease, self._log)
-        self._shard = OwnedShard(
-            self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
-        )
+        self._shard = owned_shard(self._worker, self._shard_id, start)
         self._begin_after(start.row.position)
 
     def _begin_after(self, position: SequenceNumber | None) -> None:
@@ -452,9 +451,10 @@ class Pipeline(Supervisor):
             self._caller.ending += self._dispatcher.cancel()
             self._dispatcher = None
 
-    def _resume(self, position: SequenceNumber | None) -> None:
+    def _resume(self, position: SequenceNumber | None, pending: Pending | None) -> None:
         """Begin again after a drain that was called off, with a new processor."""
         self._intake.drop(self._ledger.head)
         self._earlier = self._earlier.reaching(self._ledger.delivered)
+        self._shard = with_pending(self._shard, pending)
         self._begin_after(position)
         self._tell_progress()

@@ -72,7 +72,7 @@ async def test_heartbeat_keeps_a_prepared_checkpoint_when_it_stores_none(bench: 
     pending = {"pendingCheckpoint": "1200", "pendingCheckpointState": b"\0s"}
     await bench.put(stored(a_row()) | pending)
     after = await bench.store.write(rules.heartbeat(a_row(), **MINE))
-    assert await bench.get(KEY) == stored(after) | pending
+    assert await bench.get(KEY) == stored(replace(after, pending=None)) | pending
 
 
 async def test_write_into_a_map_is_rejected_when_there_is_no_map(bench: Bench) -> None:

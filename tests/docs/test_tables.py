@@ -59,7 +59,7 @@ def test_writes_of_the_leases_page_are_those_of_the_code() -> None:
     assert documented == PRIORITIES.keys() | {"create child", "delete completed", "let go", "reset"} | by_hand
     names = {
         node.value
-        for module in ("rules", "by_hand")
+        for module in ("rules", "commits", "pausing", "by_hand")
         for node in ast.walk(ast.parse(read(ROOT / f"kcl_py/leases/{module}.py")))
         if isinstance(node, ast.Constant)
     }
