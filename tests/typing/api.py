@@ -56,9 +56,13 @@ from kcl_py import (
     Config,
     ConfigError,
     CredentialsError,
+    Dedup,
+    DuplicateInWorkError,
+    EffectsRefusedError,
     EndpointError,
     Failure,
     HaltedShard,
+    Identity,
     Ids,
     KclError,
     LeaseLostError,
@@ -66,9 +70,11 @@ from kcl_py import (
     LeaseTableError,
     Middleware,
     Node,
+    Once,
     Outcome,
     OwnedShard,
     PositionError,
+    PreparedCheckpoint,
     ProcessorError,
     Record,
     RecordBatch,
@@ -86,6 +92,7 @@ from kcl_py import (
     processor,
 )
 from kcl_py.dead_letters import DeadLetter, DeadLetterError, DeadLetters, parse
+from kcl_py.effects import Delete, Update
 from kcl_py.testing import (
     Entry,
     FakeStream,
@@ -130,6 +137,25 @@ class Some(RecordProcessor):
         return {batch.records[0]: Retry(), batch.records[1]: Reject("no"), batch.records[2]: ValueError("bad")}
 
 
+class Effects(RecordProcessor):
+    """Writes outside."""
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        self.once = Once(shard, table="markers", ttl_s=60)
+        self.dedup = Dedup(shard, table="messages", ttl_s=60, id=lambda record: record.partition_key)
+        self.shard = shard
+
+    async def process(self, record: Record) -> Retry | None:
+        assert_type(self.shard.identity(record), Identity)
+        assert_type(await self.once.apply(record, [Delete("t", {"id": 1})]), bool)
+        try:
+            async with self.dedup.first(record) as is_first:
+                assert_type(is_first, bool)
+        except DuplicateInWorkError as error:
+            return Retry(error.after_s)
+        return None
+
+
 class Orders(RecordProcessor):
     """Uses all that a hook is given."""
 
@@ -153,6 +179,12 @@ class Orders(RecordProcessor):
             await checkpointer.checkpoint(batch)
             await checkpointer.checkpoint(at=batch.records[-1])
             await checkpointer.checkpoint()
+            prepared: PreparedCheckpoint = await checkpointer.prepare(batch, state=b"x")
+            await prepared.commit()
+            added = Update("totals", {"id": "all"}, "ADD n :n", values={":n": len(batch)})
+            assert_type(await checkpointer.once([added], at=batch), bool)
+        except EffectsRefusedError as refused:
+            assert_type(refused.reasons, Mapping[int, str])
         except (LeaseLostError, PositionError, CheckpointFailedError) as error:
             assert_type(error.retryable, bool)
 
