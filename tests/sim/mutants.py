@@ -101,8 +101,8 @@ MUTANTS = (
     Mutant(
         "release what was handed over as if it were finished",
         "kcl_py/tree/pipeline.py",
-        "        self._lease.tell(Drained(self._ledger.prefix, self._ledger.reach(self._earlier).end, self._unfinished))\n",
-        "        self._lease.tell(Drained(self._ledger.delivered, self._ledger.delivered, 0))\n",
+        "Drained(self._ledger.prefix, self._ledger.reach(self._earlier).end, self._unfinished))\n",
+        "Drained(self._ledger.delivered, self._ledger.delivered, 0))\n",
     ),
     Mutant(
         "compare sequence numbers as text",
