@@ -1,0 +1,141 @@
+"""What runs in a child process: one instance of the user's processor, whose hooks the worker calls.
+
+Batches are processed in the main thread, one call at a time; calls of ``process`` each have a thread. A further thread
+listens to the worker: when that is gone, so is this process, whatever a hook is at.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Any
+
+from kcl_py.errors import KclError, PositionError
+from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, fault_of, pack, portable
+from kcl_py.executors.hosted import WITH_CHECKPOINTER, is_synchronous
+from kcl_py.executors.thread import settled
+from kcl_py.processor import RecordProcessor
+from kcl_py.records import Record, RecordBatch
+
+_CHUNK_BYTES = 1 << 20
+
+
+def main(handle: int, load: Callable[[], type[RecordProcessor]]) -> None:
+    """Serve until the worker says that it is over.
+
+    Args:
+        handle: number of the socket to the worker.
+        load: imports the user's class.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # sent to a group, they are for the worker, which ends its children
+    Child(socket.socket(fileno=handle), load).serve()
+
+
+class Child:
+    """The whole process.
+
+    Args:
+        line: to the worker.
+        load: imports the user's class.
+    """
+
+    def __init__(self, line: socket.socket, load: Callable[[], type[RecordProcessor]]) -> None:
+        self._line, self._load = line, load
+        self._sending = threading.Lock()
+        self._calls: SimpleQueue[Call | End] = SimpleQueue()
+        self._asked: dict[int, SimpleQueue[Answer]] = {}
+        self._instance: RecordProcessor | None = None
+
+    def serve(self) -> None:
+        """Call hooks as they are asked for."""
+        threading.Thread(target=self._listen, daemon=True, name="kcl_py-worker-line").start()
+        while isinstance(call := self._calls.get(), Call):
+            if call.hook == "process":
+                threading.Thread(target=self._serve_call, args=(call,), daemon=True).start()
+            else:
+                self._serve_call(call)
+
+    def ask(self, number: int, at: Record | RecordBatch | None) -> None:
+        """Have the worker checkpoint; raises what that raises."""
+        request, answers = threading.get_ident(), SimpleQueue[Answer]()
+        self._asked[request] = answers
+        try:
+            self._send(Ask(number, request, at))
+            answer = answers.get()
+        finally:
+            del self._asked[request]
+        if answer.error is not None:
+            raise answer.error
+
+    def _listen(self) -> None:
+        unpacker = Unpacker()
+        while data := self._line.recv(_CHUNK_BYTES):
+            for frame in unpacker.feed(data):
+                if isinstance(frame, Answer):
+                    self._asked[frame.request].put(frame)
+                elif isinstance(frame, Call | End):
+                    self._calls.put(frame)
+        os._exit(0)
+
+    def _serve_call(self, call: Call) -> None:
+        try:
+            reply: Frame = Done(call.number, portable(self._called(call)))
+        except BaseException as error:  # the worker says what follows from it
+            reply = Failed(call.number, fault_of(error, traceback.format_exc()))
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # this process may be ended at any moment
+        try:
+            self._send(reply)
+        except Exception as error:
+            self._send(Failed(call.number, fault_of(self._unpicklable(call, error))))
+
+    def _called(self, call: Call) -> object:
+        if self._instance is None:
+            self._instance = self._load()()
+        if not is_synchronous(type(self._instance), call.hook):
+            return None  # RecordProcessor's own, which does nothing
+        arguments = call.arguments
+        if call.hook in WITH_CHECKPOINTER:
+            arguments = (*arguments, ChildCheckpointer(self, call.number))
+        method: Callable[..., Any] = getattr(self._instance, call.hook)
+        return settled(call.hook, method(*arguments))
+
+    def _send(self, frame: Frame) -> None:
+        data = pack(frame)
+        with self._sending:
+            self._line.sendall(data)
+
+    @staticmethod
+    def _unpicklable(call: Call, error: Exception) -> KclError:
+        return KclError(
+            f"cannot hand what {call.hook} returned to the worker: expected something that can be pickled, "
+            f"found {type(error).__name__}: {error}"
+        )
+
+
+class ChildCheckpointer:
+    """The checkpointer of one call.
+
+    Args:
+        child: asks the worker.
+        number: of the call.
+    """
+
+    def __init__(self, child: Child, number: int) -> None:
+        self._child, self._number = child, number
+
+    def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        """Store it, and wait for that."""
+        if isinstance(at, RecordBatch):
+            at = replace(at, records=at.records[-1:])  # it counts by its end
+        elif not isinstance(at, Record | None):
+            raise PositionError(
+                f"cannot checkpoint {type(at).__name__}: expected a record or batch that was handed over, or nothing"
+            )
+        self._child.ask(self._number, at)

@@ -1,0 +1,177 @@
+"""The worker's end of a child process."""
+
+import asyncio
+import signal
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from itertools import count
+from typing import Any
+
+import anyio
+
+from kcl_py.errors import KclError
+from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, pack, restored
+from kcl_py.executors.origin import Origin, origin_of
+from kcl_py.processor import Checkpointer, RecordProcessor
+
+END_S = 0.5
+"""How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has (ABANDON_S)."""
+_START = "import sys; sys.path[:] = {path!r}; from kcl_py.executors.origin import serve; serve({handle}, {origin!r})"
+
+
+class ChildEndedError(KclError):
+    """A child process ended while it had work to do; the next attempt has a new one."""
+
+    retryable = True
+
+
+class RunningChild:
+    """One child process.
+
+    Args:
+        process: it.
+        line: to it.
+        shard_id: what it is for.
+    """
+
+    def __init__(self, process: Process, line: "Line", shard_id: str) -> None:
+        self._process, self._line, self._shard_id = process, line, shard_id
+        self._numbers = count(1)
+
+    @classmethod
+    async def start(cls, processor: type[RecordProcessor], shard_id: str) -> "RunningChild":
+        """Start a child that has imported nothing of the user's yet."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await _launched(origin_of(processor), theirs)
+        _, line = await asyncio.get_running_loop().create_connection(Line, sock=ours)
+        return cls(process, line, shard_id)
+
+    async def call(self, hook: str, arguments: tuple[Any, ...], checkpointer: Checkpointer | None) -> Any:
+        """Call a hook of the instance in the child, and answer when it asks for checkpoints.
+
+        Raises:
+            ChildEndedError: the child has ended.
+            ChildError: the hook has raised this, in a class of the same name.
+        """
+        call = Call(next(self._numbers), hook, arguments)
+        inbox = self._line.open(call)
+        try:
+            while True:
+                match await inbox.get():
+                    case Done(outcome=outcome):
+                        return restored(outcome)
+                    case Failed(fault=fault):
+                        raise fault.error()
+                    case Ask() as ask:
+                        self._line.send(Answer(ask.request, await _stored(ask, checkpointer)))
+                    case _:
+                        raise await self._ended(hook)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await self._leave()
+            raise
+        finally:
+            self._line.close(call)
+
+    async def end(self) -> None:
+        """Let the child end in order; kill it if it does not."""
+        self._line.send(End())
+        with anyio.move_on_after(END_S):
+            await self._process.wait()
+        self.kill()
+
+    def kill(self) -> None:
+        """End the child at once; idempotent, and it needs no event loop."""
+        self._line.abort()
+        if self._process.returncode is None:
+            self._process.kill()
+
+    async def _leave(self) -> None:
+        """Have the child end by itself, for its line is cut; kill it if it does not, and wait until it is gone."""
+        self._line.abort()
+        with anyio.move_on_after(END_S):
+            await self._process.wait()
+        self.kill()
+        await self._process.wait()
+
+    async def _ended(self, hook: str) -> ChildEndedError:
+        await self._leave()
+        code = self._process.returncode or 0
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return ChildEndedError(
+            f"cannot finish {hook} of {self._shard_id!r}: expected its child process to live on, found it {how}; "
+            "the next attempt has a new one"
+        )
+
+
+class Line(asyncio.Protocol):
+    """Sorts what comes from the child by calls. Holds what one call of a hook takes and returns, no more."""
+
+    def __init__(self) -> None:
+        self._unpacker = Unpacker()
+        self._inboxes: dict[int, asyncio.Queue[Frame]] = {}
+        self._transport: asyncio.Transport | None = None
+        self._is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(End())
+
+    def data_received(self, data: bytes) -> None:
+        for frame in self._unpacker.feed(data):
+            if not isinstance(frame, Ask | Done | Failed):
+                continue
+            if (inbox := self._inboxes.get(frame.number)) is not None:
+                inbox.put_nowait(frame)
+            elif isinstance(frame, Ask):
+                self.send(Answer(frame.request, _too_late()))
+
+    def open(self, call: Call) -> "asyncio.Queue[Frame]":
+        """Send a call; what the child says to it comes into the inbox, and an ``End`` when the child is gone."""
+        inbox = self._inboxes[call.number] = asyncio.Queue[Frame]()
+        self.send(call)
+        if self._is_lost:
+            inbox.put_nowait(End())
+        return inbox
+
+    def close(self, call: Call) -> None:
+        """Forget a call."""
+        del self._inboxes[call.number]
+
+    def send(self, frame: Frame) -> None:
+        if self._transport is not None and not self._is_lost:
+            self._transport.write(pack(frame))
+
+    def abort(self) -> None:
+        if self._transport is not None and not self._is_lost:
+            self._transport.abort()
+
+
+async def _launched(origin: Origin, theirs: socket.socket) -> Process:
+    start = _START.format(path=sys.path, handle=theirs.fileno(), origin=origin)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", start, stdin=DEVNULL, pass_fds=[theirs.fileno()]
+    )
+
+
+async def _stored(ask: Ask, checkpointer: Checkpointer | None) -> Exception | None:
+    if checkpointer is None:
+        return _too_late()
+    try:
+        await checkpointer.checkpoint(ask.at)
+    except Exception as error:  # the child raises it
+        return error
+    return None
+
+
+def _too_late() -> KclError:
+    return KclError(
+        "cannot checkpoint: expected the hook that was given this checkpointer to run, found that it has returned"
+    )

@@ -1,0 +1,98 @@
+"""Hooks that are ``def`` run in threads, so that what blocks in them blocks nothing else.
+
+A thread cannot be cancelled: one that does not return in time is left behind by the worker, like a coroutine that
+swallows its cancellation. It keeps its place among the threads until it returns.
+"""
+
+import asyncio
+import inspect
+from concurrent.futures import CancelledError
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+from anyio import CapacityLimiter, to_thread
+
+from kcl_py.errors import LeaseLostError, ProcessorError
+from kcl_py.executors.hosted import WITH_CHECKPOINTER, Hosted, hosting, is_synchronous
+from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.records import Record, RecordBatch
+
+
+class SyncCheckpointer(Protocol):
+    """What hooks that are ``def`` receive in the place of a ``Checkpointer``."""
+
+    def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        """Do what ``Checkpointer.checkpoint`` does; returns once it is stored, and raises the same errors."""
+        ...
+
+
+def in_threads(processor: type[RecordProcessor], most: int) -> type[RecordProcessor]:
+    """Return the class that runs those hooks of ``processor`` that are ``def`` in threads.
+
+    Args:
+        processor: the user's class; its instances are made in threads, too.
+        most: how many threads there are at a time, over all instances.
+    """
+    return hosting(Threaded, processor, also=("initialize",), processor=processor, limiter=CapacityLimiter(most))
+
+
+class Threaded(Hosted):
+    """One instance of the user's class."""
+
+    processor: ClassVar[type[RecordProcessor]]
+    limiter: ClassVar[CapacityLimiter]
+    instance: RecordProcessor | None = None
+    """The user's own, once it is made."""
+
+    async def call(self, hook: str, *arguments: Any) -> Any:
+        if self.instance is None:
+            self.instance = await self._run(self.processor)
+        method = getattr(self.instance, hook)
+        if not is_synchronous(self.processor, hook):
+            return await method(*arguments)
+        if hook in WITH_CHECKPOINTER:
+            *others, checkpointer = arguments
+            arguments = (*others, ThreadCheckpointer(checkpointer, asyncio.get_running_loop()))
+        return settled(hook, await self._run(partial(method, *arguments)))
+
+    async def _run(self, work: Any) -> Any:
+        return await to_thread.run_sync(work, limiter=self.limiter)
+
+
+class ThreadCheckpointer:
+    """The checkpointer of a thread.
+
+    Args:
+        checkpointer: the one that it stands for.
+        loop: where that works.
+    """
+
+    def __init__(self, checkpointer: Checkpointer, loop: asyncio.AbstractEventLoop) -> None:
+        self._checkpointer, self._loop = checkpointer, loop
+
+    def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        """Store it, and wait for that, in whatever thread."""
+        try:
+            if self._loop.is_closed():
+                raise CancelledError
+            asyncio.run_coroutine_threadsafe(self._checkpointer.checkpoint(at), self._loop).result()
+        except CancelledError:
+            raise LeaseLostError(
+                "cannot checkpoint: expected the worker to run, found that it has stopped; what is not stored comes again"
+            ) from None
+
+
+def settled(hook: str, outcome: object) -> object:
+    """Return what a ``def`` has returned, unless that is work still to be done, which nobody would do.
+
+    Raises:
+        ProcessorError: it is a coroutine or the like.
+    """
+    if not inspect.isawaitable(outcome):
+        return outcome
+    if inspect.iscoroutine(outcome):
+        outcome.close()
+    raise ProcessorError(
+        f"cannot use what {hook} returned: expected an outcome, found {type(outcome).__name__}, which nobody awaits; "
+        f"make it `async def {hook}`"
+    )
