@@ -1,9 +1,9 @@
 """The class a user writes, and what its hooks receive.
 
 One instance serves one ownership of one shard, from the lease taken to the lease given up, over retries too. Its
-hooks are called one after the other, never two at a time but for ``process``, in tasks of that shard's Pipeline on the
-worker's event loop: a hook that blocks the loop stops the heartbeats of every shard. To return is to say that the work
-is done.
+hooks are called one after the other, never two at a time but for ``process``. One that is ``async def`` runs on the worker's
+event loop: if it blocks the loop, it stops the heartbeats of every shard. One that is ``def`` runs in a thread or in a
+child process, as ``delivery.executor`` says. To return is to say that the work is done.
 """
 
 import importlib
@@ -17,6 +17,7 @@ from os import PathLike, fspath
 from types import FunctionType
 from typing import Any, Literal, Protocol, cast
 
+from kcl_py.compat.versions import version_of
 from kcl_py.errors import ProcessorError
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.printable import one_line
@@ -35,6 +36,8 @@ class OwnedShard:
     """The checkpoint after which it begins; None if there is none yet."""
     parents: tuple[str, ...]
     """Shards that this one was split or merged from, as far as they are known; none, one or two."""
+    checkpoint: str = "TRIM_HORIZON"
+    """As the lease table had it: ``TRIM_HORIZON``, ``LATEST`` or ``AT_TIMESTAMP`` if ``position`` is None."""
 
 
 class Checkpointer(Protocol):
@@ -76,7 +79,8 @@ class Failure:
 class RecordProcessor:
     """What happens with the records of a shard; subclass it and override ``process_records`` or ``process``.
 
-    Needs a constructor without arguments. Hooks are ``async def``.
+    Needs a constructor without arguments. Hooks are ``async def``; with ``delivery.executor`` they may be ``def``, and
+    then receive a ``kcl_py.executors.thread.SyncCheckpointer``.
     """
 
     async def initialize(self, shard: OwnedShard) -> None:
@@ -140,22 +144,28 @@ class RecordProcessor:
 
 _FORMS = ("process_records", "process")
 """The two ways to consume; a processor has one of them."""
-_HOOKS = ("initialize", *_FORMS, "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
+HOOKS = ("initialize", *_FORMS, "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 _NEARLY = 0.85
 """How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
 
 
-def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> type[RecordProcessor]:
+Executor = Literal["thread", "process"]
+"""Where hooks run that are ``def``."""
+
+
+def load_processor(
+    path: str, *, folders: Sequence[str | PathLike[str]] = (), executor: Executor | None = None
+) -> type[RecordProcessor]:
     """Import ``module:Class``; see ``import_processor``.
 
     Raises:
         ProcessorError: the import fails, or the class is not a RecordProcessor that can be used.
     """
-    return check_processor(import_processor(path, folders=folders), path)
+    return check_processor(import_processor(path, folders=folders), path, executor=executor)
 
 
 def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> object:
-    """Return what ``module:Class`` names, whatever it is.
+    """Return what ``module:Class`` names, whatever it is; a class written for amazon_kclpy is adapted.
 
     Args:
         path: as in the option ``processor``.
@@ -167,9 +177,12 @@ def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) 
     for folder in reversed(folders):
         if sys.path[:1] != [fspath(folder)]:
             sys.path.insert(0, fspath(folder))
+    from kcl_py.compat.kclpy import adapt, standing_in  # which need this module
+
     module_name, _, class_path = path.partition(":")
     try:
-        found: object = importlib.import_module(module_name)
+        with standing_in():
+            found: object = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:
         raise ProcessorError(
             f"cannot import processor {path!r}: expected module {module_name!r} to import,"
@@ -181,17 +194,21 @@ def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) 
         raise ProcessorError(
             f"cannot import processor {path!r}: expected class {class_path!r} in module {module_name!r}, found none"
         )
-    return found
+    is_ours = isinstance(found, type) and issubclass(found, RecordProcessor)
+    return found if is_ours or version_of(found) is None else adapt(found)
 
 
-def check_processor(found: object, path: str | None = None) -> type[RecordProcessor]:
+def check_processor(
+    found: object, path: str | None = None, *, executor: Executor | None = None
+) -> type[RecordProcessor]:
     """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``.
 
     Args:
         found: whatever somebody has given.
         path: what the error calls it; by default the place of its class.
+        executor: the option ``delivery.executor``.
     """
-    for fault in processor_faults(found):
+    for fault in processor_faults(found, executor):
         raise ProcessorError(f"cannot use processor {path or _path(found)!r}: {fault}")
     return cast("type[RecordProcessor]", found)
 
@@ -203,13 +220,14 @@ def _path(found: object) -> str:
     return f"{named.__module__}:{named.__qualname__}"
 
 
-def processor_faults(found: object) -> list[str]:
+def processor_faults(found: object, executor: Executor | None = None) -> list[str]:
     """Say what keeps ``found`` from being a processor: ``expected X, found Y`` for each fault."""
     if isinstance(found, RecordProcessor):
         return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
     if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
         kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none"]
+        hint = "; it is written for amazon_kclpy: give kcl_py.compat.kclpy.adapt of it" * bool(version_of(found))
+        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none{hint}"]
     misspelt = _misspelt_hooks(found)
     faults = [
         f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
@@ -220,7 +238,9 @@ def processor_faults(found: object) -> list[str]:
     if not forms and not set(_FORMS) & set(misspelt.values()):
         faults.append("expected process_records or process to be overridden, found neither")
     return (
-        faults + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))] + _creation_faults(found)
+        faults
+        + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook, executor))]
+        + _creation_faults(getattr(found, "adapted", found))
     )
 
 
@@ -230,7 +250,7 @@ def has_lanes(processor: type[RecordProcessor]) -> bool:
 
 
 def _own_hooks(processor: type[RecordProcessor]) -> list[str]:
-    return [hook for hook in _HOOKS if getattr(processor, hook) is not getattr(RecordProcessor, hook)]
+    return [hook for hook in HOOKS if getattr(processor, hook) is not getattr(RecordProcessor, hook)]
 
 
 def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
@@ -240,7 +260,7 @@ def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
     process_records has to be there, unless process is.
     """
     own = _own_hooks(processor)
-    missed = [hook for hook in _HOOKS if hook not in own and not (hook in _FORMS and set(_FORMS) & set(own))]
+    missed = [hook for hook in HOOKS if hook not in own and not (hook in _FORMS and set(_FORMS) & set(own))]
     methods = [
         name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
     ]
@@ -248,15 +268,41 @@ def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
     return {name: hook for name, hook in meant.items() if hook == "process_records" or _fits(processor, name, hook)}
 
 
-def _hook_fault(processor: type[RecordProcessor], hook: str) -> str | None:
+def _hook_fault(processor: type[RecordProcessor], hook: str, executor: Executor | None) -> str | None:
     method = _method(processor, hook)
-    if inspect.isasyncgenfunction(method):
-        return f"expected `async def {hook}`, found an async generator; take out its yield"
-    if not inspect.iscoroutinefunction(method):
-        return f"expected `async def {hook}`, found " + ("`def`" if callable(method) else "no function")
+    if fault := _kind_fault(method, hook, executor or preferred_executor(processor)):
+        return fault
     if not _fits(processor, hook, hook):
         return f"expected {hook} to take {_signature(RecordProcessor, hook)}, found {_signature(processor, hook)}"
     return None
+
+
+def _kind_fault(method: Any, hook: str, executor: Executor | None) -> str | None:
+    """Say whether a hook is the kind of function that the executor runs."""
+    expected = {
+        None: f"`async def {hook}`",
+        "thread": f"`async def {hook}` or `def {hook}`",
+        "process": f"`def {hook}`",
+    }
+    if inspect.isasyncgenfunction(method) or inspect.isgeneratorfunction(method):
+        kind = "an async generator" if inspect.isasyncgenfunction(method) else "a generator"
+        return f"expected {expected[executor]}, found {kind}; take out its yield"
+    if not callable(method):
+        return f"expected {expected[executor]}, found no function"
+    is_async = inspect.iscoroutinefunction(method)
+    if executor is None and not is_async:
+        return (
+            f"expected `async def {hook}`, found `def`; "
+            "set delivery.executor to thread or process if it is to run off the event loop"
+        )
+    if executor == "process" and is_async:
+        return f"expected `def {hook}` for delivery.executor: process, found `async def`; set it to thread for both"
+    return None
+
+
+def preferred_executor(processor: type[RecordProcessor]) -> Executor | None:
+    """Return where hooks run if ``delivery.executor`` says nothing."""
+    return getattr(processor, "preferred_executor", None)
 
 
 def _fits(processor: type[RecordProcessor], name: str, hook: str) -> bool:

@@ -51,7 +51,7 @@ def run_command(file: Path) -> int:
     """Run a worker as FILE says; return the exit code."""
     with Signals() as signals:
         config = load_config(file)
-        processor = load_class(config.processor, file)
+        processor = load_class(config.processor, file, executor=config.delivery.executor)
         from kcl_py.tree.stream import Stream
 
         runner = asyncio.Runner()

@@ -25,7 +25,9 @@ class Hosted(RecordProcessor):
         raise NotImplementedError
 
 
-def hosting(host: type[Hosted], processor: type[RecordProcessor], *, also: Sequence[str], **facts: object) -> type[Hosted]:
+def hosting(
+    host: type[Hosted], processor: type[RecordProcessor], *, also: Sequence[str], **facts: object
+) -> type[Hosted]:
     """Make the class that stands for ``processor``: a ``host`` with the user's hooks, those of ``also`` and ``facts``."""
     body: dict[str, object] = {hook: _relay(hook) for hook in HOOKS if hook in also or is_own(processor, hook)}
     names = {"__module__": processor.__module__, "__qualname__": processor.__qualname__, "__doc__": processor.__doc__}

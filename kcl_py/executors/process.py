@@ -21,13 +21,13 @@ ALWAYS = ("initialize", "shard_ended", *LAST)
 
 def in_children(processor: type[RecordProcessor]) -> type[RecordProcessor]:
     """Return the class that runs all hooks of ``processor`` in a child process for each of its instances."""
-    return hosting(Isolated, processor, also=ALWAYS, processor=processor)
+    return hosting(Isolated, processor, also=ALWAYS, users=processor)
 
 
 class Isolated(Hosted):
     """One ownership of a shard."""
 
-    processor: ClassVar[type[RecordProcessor]]
+    users: ClassVar[type[RecordProcessor]]
 
     def __init__(self) -> None:
         self._child: RunningChild | None = None
@@ -63,7 +63,7 @@ class Isolated(Hosted):
         async with self._starting:
             if self._child is None:
                 assert self._shard is not None
-                child = await RunningChild.start(self.processor, self._shard.shard_id)
+                child = await RunningChild.start(self.users, self._shard.shard_id)
                 finalize(self, child.kill)  # whatever becomes of the shard, its child ends
                 try:
                     await child.call("initialize", (self._shard,), None)

@@ -17,7 +17,7 @@ from kcl_py.processor import Checkpointer, RecordProcessor
 
 END_S = 0.5
 """How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has (ABANDON_S)."""
-_START = "import sys; sys.path[:] = {path!r}; from kcl_py.executors.origin import serve; serve({handle}, {origin!r})"
+_START = "import sys; sys.path[:] = {path!r}; from kcl_py.executors.origin import serve; serve({handle}, {module!r}, {name!r})"
 
 
 class ChildEndedError(KclError):
@@ -155,10 +155,8 @@ class Line(asyncio.Protocol):
 
 
 async def _launched(origin: Origin, theirs: socket.socket) -> Process:
-    start = _START.format(path=sys.path, handle=theirs.fileno(), origin=origin)
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", start, stdin=DEVNULL, pass_fds=[theirs.fileno()]
-    )
+    start = _START.format(path=sys.path, handle=theirs.fileno(), module=origin.module, name=origin.name)
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", start, stdin=DEVNULL, pass_fds=[theirs.fileno()])
 
 
 async def _stored(ask: Ask, checkpointer: Checkpointer | None) -> Exception | None:

@@ -33,22 +33,22 @@ def in_threads(processor: type[RecordProcessor], most: int) -> type[RecordProces
         processor: the user's class; its instances are made in threads, too.
         most: how many threads there are at a time, over all instances.
     """
-    return hosting(Threaded, processor, also=("initialize",), processor=processor, limiter=CapacityLimiter(most))
+    return hosting(Threaded, processor, also=("initialize",), users=processor, limiter=CapacityLimiter(most))
 
 
 class Threaded(Hosted):
     """One instance of the user's class."""
 
-    processor: ClassVar[type[RecordProcessor]]
+    users: ClassVar[type[RecordProcessor]]
     limiter: ClassVar[CapacityLimiter]
     instance: RecordProcessor | None = None
     """The user's own, once it is made."""
 
     async def call(self, hook: str, *arguments: Any) -> Any:
         if self.instance is None:
-            self.instance = await self._run(self.processor)
+            self.instance = await self._run(self.users)
         method = getattr(self.instance, hook)
-        if not is_synchronous(self.processor, hook):
+        if not is_synchronous(self.users, hook):
             return await method(*arguments)
         if hook in WITH_CHECKPOINTER:
             *others, checkpointer = arguments

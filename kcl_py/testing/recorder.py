@@ -13,6 +13,7 @@ import anyio
 
 from actors.testing import ManualClock, settle
 from kcl_py.errors import KclError
+from kcl_py.executors.hosted import Hosted
 from kcl_py.outcomes import BatchOutcome
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch
@@ -144,8 +145,10 @@ class _Observed(RecordProcessor, Generic[P]):
 
         async def work() -> None:
             if self._inner is None:
-                call.processor = self._inner = self._recorder.make()
+                self._inner = self._recorder.make()
+            call.processor = users_own(self._inner)
             await self._inner.initialize(shard)
+            call.processor = users_own(self._inner)
 
         await self._recorder.record(call, work)
 
@@ -172,7 +175,12 @@ class _Observed(RecordProcessor, Generic[P]):
         return self._inner
 
     def _call(self, hook: str, batch: RecordBatch | None = None) -> HookCall[P]:
-        return HookCall(hook, self._shard_id, self._inner, batch)
+        return HookCall(hook, self._shard_id, users_own(self._inner), batch)
+
+
+def users_own(made: P | None) -> P | None:
+    """Return the instance of the user's class, where another stands for it; None if there is none, or elsewhere."""
+    return getattr(made, "instance", None) if isinstance(made, Hosted) else made
 
 
 class _Checkpointer:

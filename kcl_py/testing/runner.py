@@ -64,7 +64,6 @@ async def run_processor(
         ConfigError: an option is wrong.
         KclError: the worker could not start.
     """
-    check_processor(processor)
     _check_types(records, stream, options, timeout_s)
     named = {
         Incident.STOP: stop_at,
@@ -79,6 +78,7 @@ async def run_processor(
     }
     stream = FakeStream() if stream is None else stream
     config = stream.config(**_merged(options or {}, own))
+    check_processor(processor, executor=config.delivery.executor)
     stream.put(*records)
     if end_shards:
         stream.end()

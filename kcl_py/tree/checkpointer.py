@@ -40,6 +40,7 @@ class ShardCheckpointer:
         self._clock, self._timeout_s = worker.clock, worker.config.leases.failover_s / IN_A_FAILOVER
         self._shard_id, self._ledger, self._may_assert = shard_id, ledger, may_assert
         self._fence, self._lease = fence, lease
+        self._is_manual = worker.config.checkpoint.mode == "manual"  # then no more is stored than is asked for
         self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is
 
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
@@ -47,9 +48,11 @@ class ShardCheckpointer:
         tenure = self._fence.tenure
         if tenure is None or self._fence.is_over(self._clock.monotonic()):
             raise self._lost()
-        if at is not None:
-            self._ledger.finish_to(self._position_of(at))
-        position = self._ledger.prefix
+        position = None if at is None else self._position_of(at)
+        if position is not None:
+            self._ledger.finish_to(position)
+        if position is None or not self._is_manual:
+            position = self._ledger.prefix
         if position is None or (self._stored is not None and position <= self._stored):
             await checkpoint()  # a loop around this must not keep the event loop from everybody else
             return

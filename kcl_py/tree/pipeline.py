@@ -77,6 +77,7 @@ class Pipeline(Supervisor):
         self._account.close()
         self._intake.forget()  # the traceback of what ended this may keep it in memory for long
         self._cancel_dispatcher()
+        self._processor = None  # what it keeps running elsewhere ends with it
 
     async def on_message(self, message: object) -> None:
         match message:
@@ -128,8 +129,9 @@ class Pipeline(Supervisor):
         self._later = start.row.native.later
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._caller.begin(self._fence, self._lease, self._log)
+        row = start.row
         self._shard = OwnedShard(
-            self._worker.stream.name, self._shard_id, start.epoch, start.row.position, start.row.parents
+            self._worker.stream.name, self._shard_id, start.epoch, row.position, row.parents, row.checkpoint
         )
         self._begin_after(start.row.position)
 

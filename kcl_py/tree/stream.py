@@ -40,6 +40,7 @@ from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.retry import brief
 from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
+from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -192,7 +193,12 @@ class Stream:
             raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
         config, clock, started_at = self._config, self._clock, self._clock.monotonic()
         given: object = self._processor
-        processor = load_processor(config.processor) if given is None else check_processor(given)
+        executor = config.delivery.executor
+        if given is None:
+            processor = load_processor(config.processor, executor=executor)
+        else:
+            processor = check_processor(given, executor=executor)
+        config = as_it_checkpoints(processor, config)
         worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
         owner = f"{worker_id}/{self._ids.incarnation()}"
         names = {"app": config.app, "stream": config.stream_name, "worker": owner}
@@ -210,7 +216,7 @@ class Stream:
             config=config,
             owner=owner,
             stream=stream,
-            processor=processor,
+            processor=on_executor(processor, config),
             source=clients.source,
             store=clients.leases,
             clock=clock,
