@@ -59,8 +59,9 @@ class Life(Generic[P]):
         self._table = stream.service.leases(config)
         hosted = cast("type[P]", on_executor(processor, config))
         self._recorder = Recorder(hosted, clock=stream.clock, script=script, cause=self._cause)
+        on_loop = config.delivery.model_copy(update={"executor": None})  # what is observed is on one already
         self._worker = Stream(
-            config,
+            config.model_copy(update={"delivery": on_loop}),
             processor=self._recorder.observed(),
             clients=stream.service.clients(config, stream.name, self._line),
             clock=stream.clock,

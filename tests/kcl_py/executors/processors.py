@@ -1,0 +1,97 @@
+"""Processors for child processes, which import them from here; what they do is told by what is in the records."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from kcl_py import OwnedShard, Record, RecordBatch, RecordProcessor, Reject, Retry
+from kcl_py.executors.thread import SyncCheckpointer
+
+
+class Diary(RecordProcessor):
+    """Writes a line for each hook into the file that ``DIARY`` names."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+
+    def initialize(self, shard: OwnedShard) -> None:  # type: ignore[override]
+        write("initialize")
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> Any:  # type: ignore[override]
+        self.batches += 1
+        tried = 1 if batch.redelivery is None else batch.redelivery.attempt
+        for record in batch:
+            write(f"{self.batches} {record.data.decode()} {tried}")
+            if tried == 1:
+                do(record.data.decode(), batch, checkpointer)
+        return outcome_of(batch) if tried == 1 else None
+
+    def shard_ended(self, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        write("shard_ended")
+
+    def shutdown_requested(self, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        write("shutdown_requested")
+
+    def lease_lost(self) -> None:  # type: ignore[override]
+        write("lease_lost")
+
+
+def do(what: str, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:
+    """Do what a record says."""
+    match what:
+        case "raise":
+            raise LookupError("nothing of that name")
+        case "exit":
+            raise SystemExit(3)
+        case "os._exit":
+            os._exit(7)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "ignore signals":
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+        case "checkpoint":
+            checkpointer.checkpoint(batch.records[0])
+            checkpointer.checkpoint(batch)
+            write("stored")
+        case "checkpoint nonsense":
+            nonsense: Any = threading.Lock()
+            checkpointer.checkpoint(nonsense)
+        case "block":
+            Path(f"{os.environ['DIARY']}.blocked").touch()
+            threading.Event().wait()
+        case _:
+            pass
+
+
+def outcome_of(batch: RecordBatch) -> Any:
+    """Return what the records ask for."""
+    said: dict[str, Any] = {
+        "return a lock": threading.Lock,
+        "return a mapping": lambda: {
+            batch.records[0]: ValueError("not this one"),
+            batch.records[1]: Retry(after_s=0.1, reason="later"),
+            batch.records[2]: Reject("never"),
+        },
+    }
+    make = said.get(batch.records[0].data.decode())
+    return make and make()
+
+
+def write(line: str) -> None:
+    """Write it at once, with the number of this process."""
+    with Path(os.environ["DIARY"]).open("a", encoding="utf-8") as file:
+        file.write(f"{os.getpid()} {line}\n")
+
+
+class Lanes(RecordProcessor):
+    """Takes records one by one, as many as there are keys at a time."""
+
+    def __init__(self) -> None:
+        self.meeting = threading.Barrier(2)
+
+    def process(self, record: Record) -> None:  # type: ignore[override]
+        self.meeting.wait(10)  # both are in work at the same time, or this breaks
+        write(record.data.decode())
