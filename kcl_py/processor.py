@@ -1,9 +1,9 @@
 """The class a user writes, and what its hooks receive.
 
 One instance serves one ownership of one shard, from the lease taken to the lease given up, over retries too. Its
-hooks are called one after the other, never two at a time but for ``process``. One that is ``async def`` runs on the worker's
-event loop: if it blocks the loop, it stops the heartbeats of every shard. One that is ``def`` runs in a thread or in a
-child process, as ``delivery.executor`` says. To return is to say that the work is done.
+hooks are called one after the other, never two at a time but for ``process``. One that is ``async def`` runs on the
+worker's event loop: if it blocks the loop, it stops the heartbeats of every shard. One that is ``def`` runs in a thread
+or in a child process, as ``delivery.executor`` says. To return is to say that the work is done.
 """
 
 import importlib

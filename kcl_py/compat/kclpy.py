@@ -1,7 +1,7 @@
 """Processors written for amazon_kclpy, used as they are.
 
-``adapt`` makes a RecordProcessor of a class of that package's interface, versions 1 to 3. ``kcl run`` does so by itself.
-Nothing is checkpointed but what the class asks for; in words: docs/kclpy.md.
+``adapt`` makes a RecordProcessor of a class of that package's interface, versions 1 to 3; ``kcl run`` does so by
+itself. Nothing is checkpointed but what the class asks for; in words: docs/kclpy.md.
 """
 
 import importlib

@@ -28,7 +28,7 @@ class Hosted(RecordProcessor):
 def hosting(
     host: type[Hosted], processor: type[RecordProcessor], *, also: Sequence[str], **facts: object
 ) -> type[Hosted]:
-    """Make the class that stands for ``processor``: a ``host`` with the user's hooks, those of ``also`` and ``facts``."""
+    """Make the class that stands for ``processor``: a ``host`` with the same hooks, those of ``also`` and ``facts``."""
     body: dict[str, object] = {hook: _relay(hook) for hook in HOOKS if hook in also or is_own(processor, hook)}
     names = {"__module__": processor.__module__, "__qualname__": processor.__qualname__, "__doc__": processor.__doc__}
     return type(processor.__name__, (host,), body | facts | names)

@@ -10,7 +10,7 @@ from weakref import finalize
 import anyio
 
 from kcl_py.executors.hosted import WITH_CHECKPOINTER, Hosted, hosting
-from kcl_py.executors.running_child import ChildEndedError, RunningChild
+from kcl_py.executors.running_child import RunningChild
 from kcl_py.processor import OwnedShard, RecordProcessor
 
 LAST = ("lease_lost", "shutdown_requested")
@@ -49,12 +49,10 @@ class Isolated(Hosted):
         try:
             outcome = await child.call(hook, arguments, checkpointer)
             is_over = is_over or hook == "shard_ended"
-        except ChildEndedError:
-            self._forget(child)
-            raise
         finally:
-            if is_over:
+            if is_over or child.is_gone:
                 self._forget(child)
+            if is_over:
                 await child.end()
         return outcome
 

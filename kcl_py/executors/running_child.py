@@ -16,8 +16,11 @@ from kcl_py.executors.origin import Origin, origin_of
 from kcl_py.processor import Checkpointer, RecordProcessor
 
 END_S = 0.5
-"""How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has (ABANDON_S)."""
-_START = "import sys; sys.path[:] = {path!r}; from kcl_py.executors.origin import serve; serve({handle}, {module!r}, {name!r})"
+"""How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has, ABANDON_S."""
+_START = (
+    "import sys; sys.path[:] = {path!r}; "
+    "from kcl_py.executors.origin import serve; serve({handle}, {module!r}, {name!r})"
+)
 
 
 class ChildEndedError(KclError):
@@ -38,6 +41,8 @@ class RunningChild:
     def __init__(self, process: Process, line: "Line", shard_id: str) -> None:
         self._process, self._line, self._shard_id = process, line, shard_id
         self._numbers = count(1)
+        self._is_cut_off = False
+        """Whether this end has given it up, because a hook was cancelled."""
 
     @classmethod
     async def start(cls, processor: type[RecordProcessor], shard_id: str) -> "RunningChild":
@@ -69,11 +74,17 @@ class RunningChild:
                     case _:
                         raise await self._ended(hook)
         except asyncio.CancelledError:
+            self._is_cut_off = True
             with anyio.CancelScope(shield=True):
                 await self._leave()
             raise
         finally:
             self._line.close(call)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing can be asked of it any more."""
+        return self._line.is_lost
 
     async def end(self) -> None:
         """Let the child end in order; kill it if it does not."""
@@ -97,9 +108,11 @@ class RunningChild:
         await self._process.wait()
 
     async def _ended(self, hook: str) -> ChildEndedError:
+        has_own_end = not self._is_cut_off
         await self._leave()
         code = self._process.returncode or 0
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = how if has_own_end else "ended with another hook that was cancelled"
         return ChildEndedError(
             f"cannot finish {hook} of {self._shard_id!r}: expected its child process to live on, found it {how}; "
             "the next attempt has a new one"
@@ -113,14 +126,14 @@ class Line(asyncio.Protocol):
         self._unpacker = Unpacker()
         self._inboxes: dict[int, asyncio.Queue[Frame]] = {}
         self._transport: asyncio.Transport | None = None
-        self._is_lost = False
+        self.is_lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._is_lost = True
+        self.is_lost = True
         for inbox in self._inboxes.values():
             inbox.put_nowait(End())
 
@@ -137,7 +150,7 @@ class Line(asyncio.Protocol):
         """Send a call; what the child says to it comes into the inbox, and an ``End`` when the child is gone."""
         inbox = self._inboxes[call.number] = asyncio.Queue[Frame]()
         self.send(call)
-        if self._is_lost:
+        if self.is_lost:
             inbox.put_nowait(End())
         return inbox
 
@@ -146,11 +159,12 @@ class Line(asyncio.Protocol):
         del self._inboxes[call.number]
 
     def send(self, frame: Frame) -> None:
-        if self._transport is not None and not self._is_lost:
+        if self._transport is not None and not self.is_lost:
             self._transport.write(pack(frame))
 
     def abort(self) -> None:
-        if self._transport is not None and not self._is_lost:
+        self.is_lost = True
+        if self._transport is not None:
             self._transport.abort()
 
 

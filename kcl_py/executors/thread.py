@@ -78,7 +78,7 @@ class ThreadCheckpointer:
             asyncio.run_coroutine_threadsafe(self._checkpointer.checkpoint(at), self._loop).result()
         except CancelledError:
             raise LeaseLostError(
-                "cannot checkpoint: expected the worker to run, found that it has stopped; what is not stored comes again"
+                "cannot checkpoint: expected the worker to run, found it stopped; what is not stored comes again"
             ) from None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from kcl_py.compat.stand_in.checkpoint_error import CheckpointError
 from kcl_py.errors import ProcessorError
 
-__all__ = ["Checkpointer", "CheckpointError", "KCLProcess", "RecordProcessorBase"]
+__all__ = ["CheckpointError", "Checkpointer", "KCLProcess", "RecordProcessorBase"]
 
 
 class Checkpointer:
@@ -45,6 +45,6 @@ class KCLProcess:
 
     def run(self) -> None:
         raise ProcessorError(
-            f"cannot run KCLProcess({self._name}()): expected amazon_kclpy and its daemon, found kcl_py, which does not "
-            "need it; put the call under `if __name__ == '__main__':` and start the class with `kcl run`"
+            f"cannot run KCLProcess({self._name}()): expected amazon_kclpy and its daemon, found kcl_py, which needs "
+            "no daemon; put the call under `if __name__ == '__main__':` and start the class with `kcl run`"
         )

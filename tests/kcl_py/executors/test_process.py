@@ -1,10 +1,15 @@
 """Hooks in child processes: where they run, what comes back, and how children end."""
 
+import asyncio
+import os
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
-from kcl_py import ProcessorError, RecordProcessor
+from kcl_py import OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor
+from kcl_py.executors.process import in_children
 from kcl_py.testing import Run, run_processor
 from tests.kcl_py.executors.processors import Diary, Lanes
 
@@ -25,6 +30,19 @@ def lines(diary: Path) -> list[str]:
     written = [line.split(" ", 1) for line in diary.read_text("utf-8").splitlines()]
     pids = list(dict.fromkeys(pid for pid, _ in written))
     return [f"{'ABCDEF'[pids.index(pid)]} {what}" for pid, what in written]
+
+
+def child_of(diary: Path) -> int:
+    """The process that has written first."""
+    return int(diary.read_text("utf-8").split()[0])
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def errors(run: Run[Diary]) -> list[str]:
@@ -118,8 +136,48 @@ async def test_outcome_that_does_not_pickle_is_one_clear_error(diary: Path) -> N
 
 async def test_records_of_different_keys_are_in_work_at_the_same_time(diary: Path) -> None:
     """Each call of ``process`` has a thread of the child."""
-    await run_processor(Lanes, ["a", "b"], options=CHILDREN)
-    assert sorted(line[2:] for line in lines(diary)) == ["a", "b"]
+    processor = in_children(Lanes)()
+    await processor.initialize(OwnedShard("s", "shard-1", 1, None, ()))
+    async with anyio.create_task_group() as tasks:
+        for number in (1, 2):
+            tasks.start_soon(processor.process, Record(str(number), b"%d" % number, f"key-{number}"))
+    await processor.lease_lost()
+    assert sorted(line[2:] for line in lines(diary)) == ["1", "2"]
+
+
+class Heard:
+    """A checkpointer that tells when it is called."""
+
+    def __init__(self) -> None:
+        self.called = anyio.Event()
+
+    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        await checkpoint()
+        self.called.set()
+
+
+async def test_cancelled_hook_takes_its_child_with_it(diary: Path) -> None:
+    """It is gone when the cancellation is through, though its hook blocks, and hears of nothing any more."""
+    processor, checkpointer = in_children(Diary)(), Heard()
+    await processor.initialize(OwnedShard("s", "shard-1", 1, None, ()))
+    batch = RecordBatch("s", "shard-1", [Record("1", b"block", "key")], 0)
+    hook = asyncio.create_task(processor.process_records(batch, checkpointer))
+    await checkpointer.called.wait()
+    hook.cancel()
+    await asyncio.wait([hook])
+    assert hook.cancelled()
+    assert not is_there(child_of(diary))
+    await processor.lease_lost()
+    assert lines(diary) == ["A initialize", "A 1 block 1"]
+
+
+async def test_child_ends_with_what_stands_for_it(diary: Path) -> None:
+    """Also where no hook says that the ownership is over, as when its Shard fails."""
+    processor = in_children(Diary)()
+    await processor.initialize(OwnedShard("s", "shard-1", 1, None, ()))
+    del processor
+    while is_there(child_of(diary)):
+        await checkpoint()
 
 
 async def test_class_that_a_child_cannot_import_is_refused_at_the_start() -> None:

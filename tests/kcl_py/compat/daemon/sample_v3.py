@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# mypy: ignore-errors
 """A processor written for amazon_kclpy, version 3 of its interface; it writes what it sees into a file.
 
 Ran once under Amazon's own daemon, which is how ``expected_v3.json`` came to be.
