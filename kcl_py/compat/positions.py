@@ -1,6 +1,6 @@
 """Which checkpoint amazon_kclpy's ``checkpoint`` asks for, by Java's rules. Pure.
 
-Source: the daemon's answers in tests/kcl_py/compat/daemon, and Java's rule that a checkpoint is between the last one
+Source: the daemon's answers in tests/kcl_py/compat/samples, and Java's rule that a checkpoint is between the last one
 and the last record that was handed over.
 """
 
