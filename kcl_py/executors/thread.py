@@ -6,11 +6,13 @@ swallows its cancellation. It keeps its place among the threads until it returns
 
 import asyncio
 import inspect
-from concurrent.futures import CancelledError
+from collections.abc import Callable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope
 
 from kcl_py.errors import LeaseLostError, ProcessorError
 from kcl_py.executors.hosted import WITH_CHECKPOINTER, Hosted, hosting, is_synchronous
@@ -33,14 +35,15 @@ def in_threads(processor: type[RecordProcessor], most: int) -> type[RecordProces
         processor: the user's class; its instances are made in threads, too.
         most: how many threads there are at a time, over all instances.
     """
-    return hosting(Threaded, processor, also=("initialize",), users=processor, limiter=CapacityLimiter(most))
+    threads = ThreadPoolExecutor(most, thread_name_prefix=f"kcl_py {processor.__qualname__}")
+    return hosting(Threaded, processor, also=("initialize",), users=processor, threads=threads)
 
 
 class Threaded(Hosted):
     """One instance of the user's class."""
 
     users: ClassVar[type[RecordProcessor]]
-    limiter: ClassVar[CapacityLimiter]
+    threads: ClassVar[ThreadPoolExecutor]
     instance: RecordProcessor | None = None
     """The user's own, once it is made."""
 
@@ -55,8 +58,30 @@ class Threaded(Hosted):
             arguments = (*others, ThreadCheckpointer(checkpointer, asyncio.get_running_loop()))
         return settled(hook, await self._run(partial(method, *arguments)))
 
-    async def _run(self, work: Any) -> Any:
-        return await to_thread.run_sync(work, limiter=self.limiter)
+    async def _run(self, work: Callable[[], Any]) -> Any:
+        """Do work in a thread; once that has begun, no cancellation is heeded before it has ended."""
+        call = self.threads.submit(copy_context().run, _contained, work)
+        cancelled: asyncio.CancelledError | None = None
+        with CancelScope(shield=True):
+            outcome = asyncio.wrap_future(call)
+            while not outcome.done():
+                try:
+                    await asyncio.wait([outcome])
+                except asyncio.CancelledError as error:
+                    if call.cancel():
+                        raise
+                    cancelled = error
+        if cancelled is not None:
+            outcome.exception()  # nobody waits for it any more
+            raise cancelled
+        return outcome.result()
+
+
+def _contained(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except StopIteration as error:  # which no coroutine can raise
+        raise RuntimeError("a hook raised StopIteration") from error
 
 
 class ThreadCheckpointer:

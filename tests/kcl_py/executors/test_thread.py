@@ -1,12 +1,15 @@
 """Hooks that are ``def``, in threads: off the event loop, with a checkpointer that blocks until it is stored."""
 
+import asyncio
 import threading
 from typing import Any
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
-from kcl_py import ProcessorError, RecordBatch, RecordProcessor
-from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py import ProcessorError, Record, RecordBatch, RecordProcessor
+from kcl_py.executors.thread import SyncCheckpointer, in_threads
 from kcl_py.testing import FakeStream, run_processor
 
 pytestmark = pytest.mark.asyncio
@@ -106,3 +109,48 @@ async def test_def_without_an_executor_is_refused_with_the_option_that_allows_it
     """Otherwise it would block the event loop."""
     with pytest.raises(ProcessorError, match=r"found `def`; set delivery\.executor to thread or process"):
         await run_processor(Counter, ["a"], stream=FakeStream())
+
+
+class Nowhere:
+    """A checkpointer that nobody uses."""
+
+    async def checkpoint(self, at: object = None) -> None:
+        raise AssertionError
+
+
+class Stopping(Counter):
+    """Runs out of something."""
+
+    def initialize(self, shard: object) -> None:  # type: ignore[override]
+        next(iter(()))
+
+
+async def test_stop_iteration_is_a_failure_like_any_other() -> None:
+    """No coroutine can raise it, and a future that is given one would never be done."""
+    run = await run_processor(Stopping, ["a"], retries=0, options=THREADS)
+    assert [str(call.error) for call in run.calls if call.error] == ["a hook raised StopIteration"]
+
+
+async def test_attempt_in_a_thread_is_waited_for_before_the_next_one() -> None:
+    """Nothing can stop a thread: cancelled, the call ends when its thread does, so a shard never has two."""
+    has_begun, may_end = anyio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    class Slow(Counter):
+        def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+            loop.call_soon_threadsafe(has_begun.set)
+            may_end.wait(30)
+
+    processor = in_threads(Slow, 1)()
+    batch, nowhere = RecordBatch("s", "shard-1", [Record("1", b"", "key")], 0), Nowhere()
+    running = asyncio.create_task(processor.process_records(batch, nowhere))
+    await has_begun.wait()
+    running.cancel()
+    waiting = asyncio.create_task(processor.process_records(batch, nowhere))
+    await checkpoint()
+    waiting.cancel()  # for it has no thread yet
+    await asyncio.wait([waiting])
+    assert not running.done()
+    may_end.set()
+    await asyncio.wait([running])
+    assert running.cancelled()
