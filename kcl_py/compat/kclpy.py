@@ -85,8 +85,10 @@ class Adapted(RecordProcessor):
         self._user.shard_ended(KclpyCheckpointer(self, checkpointer, ()))
 
     def shutdown_requested(self, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
-        self._user.shutdown_requested(KclpyCheckpointer(self, checkpointer, ()))
-        self._user.lease_lost()  # as the daemon does, once it has let go
+        try:
+            self._user.shutdown_requested(KclpyCheckpointer(self, checkpointer, ()))
+        finally:
+            self._user.lease_lost()  # as the daemon does, once it has let go
 
     def store(
         self,

@@ -15,8 +15,8 @@ from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
-from kcl_py.errors import KclError, PositionError
-from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, fault_of, pack, portable
+from kcl_py.errors import PositionError
+from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, fault_of, pack, packed
 from kcl_py.executors.hosted import WITH_CHECKPOINTER, is_synchronous
 from kcl_py.executors.thread import settled
 from kcl_py.processor import RecordProcessor
@@ -85,15 +85,12 @@ class Child:
 
     def _serve_call(self, call: Call) -> None:
         try:
-            reply: Frame = Done(call.number, portable(self._called(call)))
+            reply: Frame = Done(call.number, packed(call.hook, self._called(call)))
         except BaseException as error:  # the worker says what follows from it
             reply = Failed(call.number, fault_of(error, traceback.format_exc()))
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # this process may be ended at any moment
-        try:
-            self._send(reply)
-        except Exception as error:
-            self._send(Failed(call.number, fault_of(self._unpicklable(call, error))))
+        self._send(reply)
 
     def _called(self, call: Call) -> object:
         if self._instance is None:
@@ -110,13 +107,6 @@ class Child:
         data = pack(frame)
         with self._sending:
             self._line.sendall(data)
-
-    @staticmethod
-    def _unpicklable(call: Call, error: Exception) -> KclError:
-        return KclError(
-            f"cannot hand what {call.hook} returned to the worker: expected something that can be pickled, "
-            f"found {type(error).__name__}: {error}"
-        )
 
 
 class ChildCheckpointer:

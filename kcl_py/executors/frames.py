@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kcl_py.errors import KclError
 from kcl_py.records import Record, RecordBatch
 
 _LENGTH = struct.Struct(">Q")
@@ -28,7 +29,8 @@ class Done:
     """Child to worker: the hook has returned."""
 
     number: int
-    outcome: Any
+    outcome: bytes
+    """Packed by ``packed``: where it cannot be, that is a failure of this call alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +113,40 @@ class Unpacker:
             yield pickle.loads(body)
 
 
-def portable(outcome: object) -> object:
-    """Make exceptions in the outcome of a batch such that they can be told to another process."""
-    if not isinstance(outcome, Mapping):
-        return outcome
-    return {key: fault_of(each) if isinstance(each, BaseException) else each for key, each in outcome.items()}
+def packed(hook: str, outcome: object) -> bytes:
+    """Make what a hook has returned ready to be told; exceptions in it as far as they can be.
+
+    Raises:
+        KclError: it does not pickle.
+    """
+    if isinstance(outcome, Mapping):
+        outcome = {key: fault_of(each) if isinstance(each, BaseException) else each for key, each in outcome.items()}
+    try:
+        return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise _unpicklable(hook, error) from error
 
 
-def restored(outcome: object) -> object:
-    """Undo ``portable``."""
-    if not isinstance(outcome, Mapping):
-        return outcome
-    return {key: each.error() if isinstance(each, Fault) else each for key, each in outcome.items()}
+def unpacked(hook: str, outcome: bytes) -> object:
+    """Undo ``packed``.
+
+    Raises:
+        KclError: this process cannot make of it what it was.
+    """
+    try:
+        found = pickle.loads(outcome)
+    except Exception as error:
+        raise _unpicklable(hook, error) from error
+    if isinstance(found, Mapping):
+        return {key: each.error() if isinstance(each, Fault) else each for key, each in found.items()}
+    return found
+
+
+def _unpicklable(hook: str, error: Exception) -> KclError:
+    return KclError(
+        f"cannot hand what {hook} returned to the worker: expected something that can be pickled, "
+        f"found {type(error).__name__}: {error}"
+    )
 
 
 def fault_of(error: BaseException, traceback: str = "") -> Fault:

@@ -62,15 +62,17 @@ class Isolated(Hosted):
             if self._child is None:
                 assert self._shard is not None
                 child = await RunningChild.start(self.users, self._shard.shard_id)
-                finalize(self, child.kill)  # whatever becomes of the shard, its child ends
+                self._kill = finalize(self, child.kill)  # whatever becomes of the shard, its child ends
+                self._kill.atexit = False  # then it ends because its line is cut
                 try:
                     await child.call("initialize", (self._shard,), None)
                 except BaseException:
-                    child.kill()
+                    self._kill()
                     raise
                 self._child = child
             return self._child
 
     def _forget(self, child: RunningChild) -> None:
         if self._child is child:
+            self._kill.detach()
             self._child = None

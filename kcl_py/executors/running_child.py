@@ -5,13 +5,14 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import anyio
 
 from kcl_py.errors import KclError
-from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, pack, restored
+from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, pack, unpacked
 from kcl_py.executors.origin import Origin, origin_of
 from kcl_py.processor import Checkpointer, RecordProcessor
 
@@ -48,9 +49,13 @@ class RunningChild:
     async def start(cls, processor: type[RecordProcessor], shard_id: str) -> "RunningChild":
         """Start a child that has imported nothing of the user's yet."""
         ours, theirs = socket.socketpair()
-        with theirs:
-            process = await _launched(origin_of(processor), theirs)
-        _, line = await asyncio.get_running_loop().create_connection(Line, sock=ours)
+        try:
+            with theirs:
+                process = await _launched(origin_of(processor), theirs)
+            _, line = await asyncio.get_running_loop().create_connection(Line, sock=ours)
+        except BaseException:
+            ours.close()  # what has been started then ends
+            raise
         return cls(process, line, shard_id)
 
     async def call(self, hook: str, arguments: tuple[Any, ...], checkpointer: Checkpointer | None) -> Any:
@@ -66,7 +71,7 @@ class RunningChild:
             while True:
                 match await inbox.get():
                     case Done(outcome=outcome):
-                        return restored(outcome)
+                        return unpacked(hook, outcome)
                     case Failed(fault=fault):
                         raise fault.error()
                     case Ask() as ask:
@@ -97,7 +102,8 @@ class RunningChild:
         """End the child at once; idempotent, and it needs no event loop."""
         self._line.abort()
         if self._process.returncode is None:
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                self._process.kill()
 
     async def _leave(self) -> None:
         """Have the child end by itself, for its line is cut; kill it if it does not, and wait until it is gone."""
@@ -165,7 +171,8 @@ class Line(asyncio.Protocol):
     def abort(self) -> None:
         self.is_lost = True
         if self._transport is not None:
-            self._transport.abort()
+            with suppress(RuntimeError):  # the event loop is closed, and with it the line
+                self._transport.abort()
 
 
 async def _launched(origin: Origin, theirs: socket.socket) -> Process:
