@@ -6,6 +6,7 @@ processor's module loads fast.
 
 from typing import TYPE_CHECKING, Any
 
+from kcl_py.batchers import Batched, Batcher
 from kcl_py.errors import (
     AwsSetupError,
     CheckpointFailedError,
@@ -20,7 +21,9 @@ from kcl_py.errors import (
     StreamIdentityError,
     StreamNotFoundError,
 )
-from kcl_py.outcomes import Reject, Retry
+from kcl_py.functions.decorator import processor
+from kcl_py.middleware import Middleware
+from kcl_py.outcomes import Reject, Retry, ToBatch
 from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
 
@@ -29,12 +32,16 @@ if TYPE_CHECKING:
     from kcl_py.clients import Clients
     from kcl_py.config import Config
     from kcl_py.leases.store import LeaseStore
+    from kcl_py.offers import Records
     from kcl_py.sources.source import Source
+    from kcl_py.tree.halts import HaltedShard
     from kcl_py.tree.stream import Outcome, Stream
     from kcl_py.tree.worker import Ids
 
 __all__ = [
     "AwsSetupError",
+    "Batched",
+    "Batcher",
     "CheckpointFailedError",
     "Checkpointer",
     "Clients",
@@ -44,11 +51,13 @@ __all__ = [
     "CredentialsError",
     "EndpointError",
     "Failure",
+    "HaltedShard",
     "Ids",
     "KclError",
     "LeaseLostError",
     "LeaseStore",
     "LeaseTableError",
+    "Middleware",
     "Node",
     "Outcome",
     "OwnedShard",
@@ -57,6 +66,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordProcessor",
+    "Records",
     "Redelivery",
     "Reject",
     "Retry",
@@ -65,16 +75,20 @@ __all__ = [
     "Stream",
     "StreamIdentityError",
     "StreamNotFoundError",
+    "ToBatch",
+    "processor",
 ]
 
 _LAZY = {
     "Clients": "kcl_py.clients",
     "Clock": "actors",
     "Config": "kcl_py.config",
+    "HaltedShard": "kcl_py.tree.halts",
     "Ids": "kcl_py.tree.worker",
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
     "Outcome": "kcl_py.tree.stream",
+    "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",
 }

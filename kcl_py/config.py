@@ -34,6 +34,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = r"[a-zA-Z0-9_.-]"
 _TABLE = f"{_NAME}{{3,255}}"
 _STREAM = rf"{_NAME}{{1,128}}|arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{{12}}:stream/{_NAME}{{1,128}}"
+_QUEUE = r"https?://[^\s/@?#]+/\d{12}/[a-zA-Z0-9_-]{1,80}(\.fifo)?"
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[a-zA-Z0-9!_.*'()/=-]{0,300})?"
+"""Source: the rules for names of buckets, and the characters that are safe in keys, in the user guide of S3."""
+_DEAD_LETTER = rf"kinesis:({_STREAM})|sqs:{_QUEUE}|s3://{_BUCKET}|file:[^\x00]*[^\x00/]"
 _DOTTED = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
 
 
@@ -101,6 +105,12 @@ Tags = Annotated[
     Text("a mapping of at most 50 names to values"),
 ]
 """Source of the limits: DynamoDB, tagging restrictions."""
+DeadLetterAddress = Annotated[
+    str,
+    _matches(_DEAD_LETTER),
+    Text("kinesis:STREAM (its name or ARN), sqs:QUEUE-URL, s3://BUCKET/PREFIX or file:PATH"),
+]
+ServiceName = Literal["kinesis", "dynamodb", "sqs", "s3"]
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -130,10 +140,12 @@ class Aws(Service):
     start_timeout_s: Seconds = Field(default=30.0, description="longest time for AWS to answer while the worker starts")
     kinesis: Service = Field(default=Service(), description="overrides for Kinesis")
     dynamodb: Service = Field(default=Service(), description="overrides for DynamoDB")
+    sqs: Service = Field(default=Service(), description="overrides for SQS, where dead letters may go")
+    s3: Service = Field(default=Service(), description="overrides for S3, where dead letters may go")
 
-    def service(self, name: Literal["kinesis", "dynamodb"]) -> Service:
+    def service(self, name: ServiceName) -> Service:
         """Return the settings of one service: its overrides over those of ``aws``."""
-        own = self.kinesis if name == "kinesis" else self.dynamodb
+        own: Service = getattr(self, name)
         return Service(**{key: getattr(own, key) or getattr(self, key) for key in Service.model_fields})
 
 
@@ -232,6 +244,13 @@ class MaxAhead(Section):
     )
 
 
+class RateLimit(Section):
+    """How much is handed over a second in the whole worker; null is without limit."""
+
+    records: Positive | None = Field(default=None, description="most records handed over a second, in the whole worker")
+    bytes: Positive | None = Field(default=None, description="the same in payload bytes")
+
+
 class Delivery(Section):
     """Handing records to the processor."""
 
@@ -254,7 +273,20 @@ class Delivery(Section):
     executor: Literal["thread", "process"] | None = Field(
         default=None, description="where hooks run that are `def`; default: none may be, all are `async def`"
     )
+    dead_letter: DeadLetterAddress | None = Field(
+        default=None, description="where records go that are given up with `dead_letter`"
+    )
     max_ahead: MaxAhead = Field(default=MaxAhead(), description="how far reading may run ahead of finishing")
+    rate: RateLimit = Field(default=RateLimit(), description="how much is handed over a second")
+
+    @model_validator(mode="after")
+    def _check_dead_letter(self) -> Self:
+        if self.on_failure == "dead_letter" and self.dead_letter is None:
+            raise ValueError(
+                "dead_letter: expected where records go, as on_failure is dead_letter, found nothing; "
+                "set it to s3://BUCKET/PREFIX, say"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_backoff(self) -> Self:
@@ -316,6 +348,17 @@ class Config(Section):
                 from kcl_py.faults import faults_of
 
                 raise ConfigError(*faults_of(invalid, values)) from None
+
+    @model_validator(mode="after")
+    def _check_dead_letter(self) -> Self:
+        kind, _, other = (self.delivery.dead_letter or "").partition(":")
+        names = {other.rpartition("/")[2], self.stream_name}
+        if kind == "kinesis" and len(names) == 1 and (other == self.stream or not (":" in other and self.stream_arn)):
+            raise ValueError(
+                f"delivery.dead_letter: expected another stream than the one that is read, found {other!r}; "
+                "if they are two of the same name, write both as ARNs"
+            )
+        return self
 
     @model_validator(mode="after")
     def _name_tables(self) -> Self:

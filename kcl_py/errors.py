@@ -64,6 +64,22 @@ class CheckpointFailedError(KclError):
     retryable = True
 
 
+class DeadLetterError(KclError):
+    """A dead letter is not stored, or nobody knows whether it is; its record is not acknowledged.
+
+    Args:
+        sentence: what was tried, where, what was found and what to do.
+        retryable: whether the same letter, tried again, may be stored.
+    """
+
+    def __init__(self, sentence: str, retryable: bool = False) -> None:
+        super().__init__(sentence, retryable)
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class RequestError(KclError):
     """One AWS request failed; whether it took effect is unknown unless a subclass says so.
 

@@ -1,7 +1,8 @@
 """What a processor can say of records, beside done (it returns) and failed (it raises)."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kcl_py.records import Record
 
@@ -37,11 +38,41 @@ class Reject:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class ToBatch:
+    """Later, with others: the record goes to a batcher, and is finished when ``handle_batch`` has returned for it.
+
+    Raises:
+        ValueError: ``key`` is not hashable.
+    """
+
+    batcher: str
+    """A name of the processor's ``batchers``."""
+    value: Any = None
+    """Whatever ``handle_batch`` is to have of the record, beside itself."""
+    key: Hashable = None
+    """Records of one key make a batch; those of different keys never do."""
+    flush: bool = False
+    """Whether the batch is closed with this record, whatever it lacks."""
+    size_bytes: int | None = None
+    """What it counts for ``Batcher.max_bytes``; None: the length of the record's payload."""
+
+    def __post_init__(self) -> None:
+        try:
+            hash(self.key)
+        except TypeError:
+            raise ValueError(
+                f"cannot give a record to batcher {self.batcher!r} under this key: expected a hashable one, found "
+                f"{type(self.key).__name__}"
+            ) from None
+
+
 Verdict = Retry | Reject | Exception
 """What became of a record that is not done; an exception counts as if it had been raised."""
 
-RecordOutcome = Retry | Reject | None
+RecordOutcome = Retry | Reject | ToBatch | None
 """What ``process`` returns; None: done."""
 
 BatchOutcome = Retry | Reject | Mapping[Record, Verdict] | None
-"""What ``process_records`` returns; None: all done. A mapping names the records that are not; all others are done."""
+"""What ``process_records`` and ``handle_batch`` return; None: all done. A mapping names the records that are not; all
+others are done."""

@@ -9,16 +9,18 @@ or in a child process, as ``delivery.executor`` says. To return is to say that t
 import importlib
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partialmethod
 from os import PathLike, fspath
 from types import FunctionType
-from typing import Any, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
+from kcl_py.batchers import Batched, Batcher, batcher_faults
 from kcl_py.compat.versions import version_of
 from kcl_py.errors import ProcessorError
+from kcl_py.middleware import Listed, middleware_faults
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.printable import one_line
 from kcl_py.records import Record, RecordBatch, SequenceNumber
@@ -83,6 +85,12 @@ class RecordProcessor:
     then receive a ``kcl_py.executors.thread.SyncCheckpointer``.
     """
 
+    batchers: ClassVar[Mapping[str, Batcher]] = {}
+    """Where ``process`` can give records to, by name; see ``ToBatch``."""
+
+    middlewares: ClassVar[Sequence[Listed]] = ()
+    """What hears of each call of ``process`` or ``process_records``; see ``kcl_py.Middleware``."""
+
     async def initialize(self, shard: OwnedShard) -> None:
         """Prepare for ``shard``: open files, load state.
 
@@ -106,9 +114,18 @@ class RecordProcessor:
 
         Called for records of the same partition key one after the other, in sequence order; for others at the same
         time, up to ``delivery.concurrency`` in the whole worker. ``delivery.ordering`` changes that. Returning None
-        means that the record is finished. If it raises or returns ``Retry``, the record comes again with
-        ``record.redelivery`` set, and those behind it wait, as the ordering says; after ``Reject``, or when it has been
-        tried ``delivery.retries`` times more, ``delivery.on_failure`` says what happens.
+        means that the record is finished; ``ToBatch``, that it is once ``handle_batch`` has returned for it. If it
+        raises or returns ``Retry``, the record comes again with ``record.redelivery`` set, and those behind it wait, as
+        the ordering says; after ``Reject``, or when it has been tried ``delivery.retries`` times more,
+        ``delivery.on_failure`` says what happens.
+        """
+        raise NotImplementedError
+
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        """Process records of one of ``batchers`` together, that ``process`` has given to it with ``ToBatch``.
+
+        Those of one key come in order, a batch after the other. What is returned or raised means for each record the
+        same as in ``process_records``; what is not finished comes again, together, with its attempts counted anew.
         """
         raise NotImplementedError
 
@@ -144,7 +161,7 @@ class RecordProcessor:
 
 _FORMS = ("process_records", "process")
 """The two ways to consume; a processor has one of them."""
-HOOKS = ("initialize", *_FORMS, "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
+HOOKS = ("initialize", *_FORMS, "handle_batch", "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 _NEARLY = 0.85
 """How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
 
@@ -183,6 +200,8 @@ def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) 
     try:
         with standing_in():
             found: object = importlib.import_module(module_name)
+    except ProcessorError:  # of a function in it that is decorated
+        raise
     except (Exception, SystemExit) as error:
         raise ProcessorError(
             f"cannot import processor {path!r}: expected module {module_name!r} to import,"
@@ -209,11 +228,12 @@ def check_processor(
         executor: the option ``delivery.executor``.
     """
     for fault in processor_faults(found, executor):
-        raise ProcessorError(f"cannot use processor {path or _path(found)!r}: {fault}")
+        raise ProcessorError(f"cannot use processor {path or path_of(found)!r}: {fault}")
     return cast("type[RecordProcessor]", found)
 
 
-def _path(found: object) -> str:
+def path_of(found: object) -> str:
+    """Say ``module:Class`` of what somebody has given."""
     if isinstance(found, str):
         return found
     named = found if isinstance(found, (type, FunctionType)) else type(found)
@@ -226,7 +246,8 @@ def processor_faults(found: object, executor: Executor | None = None) -> list[st
         return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
     if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
         kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        hint = "; it is written for amazon_kclpy: give kcl_py.compat.kclpy.adapt of it" * bool(version_of(found))
+        hint = "; decorate it with @kcl_py.processor" if isinstance(found, FunctionType) else ""
+        hint += "; it is written for amazon_kclpy: give kcl_py.compat.kclpy.adapt of it" * bool(version_of(found))
         return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none{hint}"]
     misspelt = _misspelt_hooks(found)
     faults = [
@@ -237,11 +258,10 @@ def processor_faults(found: object, executor: Executor | None = None) -> list[st
         faults.append("expected process_records or process to be overridden, found both; take out one")
     if not forms and not set(_FORMS) & set(misspelt.values()):
         faults.append("expected process_records or process to be overridden, found neither")
-    return (
-        faults
-        + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook, executor))]
-        + _creation_faults(getattr(found, "adapted", found))
-    )
+    own = _own_hooks(found)
+    faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
+    faults += [fault for hook in own if (fault := _hook_fault(found, hook, executor))]
+    return faults + _creation_faults(getattr(found, "adapted", found)) + middleware_faults(found.middlewares)
 
 
 def has_lanes(processor: type[RecordProcessor]) -> bool:
@@ -260,7 +280,8 @@ def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
     process_records has to be there, unless process is.
     """
     own = _own_hooks(processor)
-    missed = [hook for hook in HOOKS if hook not in own and not (hook in _FORMS and set(_FORMS) & set(own))]
+    unneeded = {*(_FORMS if set(_FORMS) & set(own) else ()), *(() if processor.batchers else ("handle_batch",))}
+    missed = [hook for hook in HOOKS if hook not in own and hook not in unneeded]
     methods = [
         name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
     ]

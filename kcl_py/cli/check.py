@@ -54,5 +54,5 @@ def _processor_faults(file: Path, path: str | None, executor: Executor | None) -
     try:
         faults = processor_faults(import_processor(path, folders=folders_of(file)), executor)
     except ProcessorError as error:
-        faults = [str(error).partition(f"{path!r}: ")[2]]
+        faults = [str(error).partition(f"{path!r}: ")[2] or str(error)]
     return [f"{file}: processor: {fault}" for fault in faults]

@@ -72,6 +72,10 @@ class Lanes:
         self.in_hand.add(item)
         return item
 
+    def peek(self, place: int) -> Item:
+        """The one that is taken in hand after ``place`` others, if nothing comes between."""
+        return self._ready[place]
+
     def put_back(self, item: Item) -> None:
         """Have one that was taken in hand be the next again."""
         self.in_hand.discard(item)

@@ -28,6 +28,9 @@ class Range:
         self.counted = self.counted_bytes = 0
         """How much of it has been reported as finished."""
 
+    def is_finished(self, index: int) -> bool:
+        return index < self.next or index in self.apart
+
     def left(self) -> list[int]:
         """The records that are not finished."""
         apart = self.apart

@@ -42,22 +42,22 @@ def of_record(answer: object, index: int) -> Mapping[int, Verdict]:
         return DONE
     if isinstance(answer, Retry | Reject | Exception):
         return {index: answer}
-    return {index: _unknown("process", "None, Retry or Reject", answer)}
+    return {index: _unknown("process", "None, Retry, Reject or ToBatch", answer)}
 
 
-def of_batch(answer: object, indexes: Sequence[int], records: Sequence[Record]) -> Mapping[int, Verdict]:
-    """Read what ``process_records`` has returned or raised of these records, which have these indexes."""
+def of_batch(
+    answer: object, indexes: Sequence[int], records: Sequence[Record], hook: str = "process_records"
+) -> Mapping[int, Verdict]:
+    """Read what a hook has returned or raised of these records, which have these indexes."""
     if answer is None:
         return DONE
     if isinstance(answer, Mapping):
         try:
-            return _of_mapping(answer, indexes, records)
+            return _of_mapping(answer, indexes, records, hook)
         except ProcessorError as error:
             answer = error
     if not isinstance(answer, Retry | Reject | Exception):
-        answer = _unknown(
-            "process_records", "None, Retry, Reject or a mapping of records to what they ended with", answer
-        )
+        answer = _unknown(hook, "None, Retry, Reject or a mapping of records to what they ended with", answer)
     return dict.fromkeys(indexes, answer)
 
 
@@ -76,16 +76,16 @@ def pause_s(verdict: Verdict, attempts: int, options: Options, jitter: Callable[
 
 
 def _of_mapping(
-    answer: Mapping[object, object], indexes: Sequence[int], records: Sequence[Record]
+    answer: Mapping[object, object], indexes: Sequence[int], records: Sequence[Record], hook: str
 ) -> Mapping[int, Verdict]:
     places = {_identity(record): index for index, record in zip(indexes, records, strict=True)}
     verdicts = {}
     for record, verdict in answer.items():
         index = places.get(_identity(record)) if isinstance(record, Record) else None
         if index is None:
-            raise _unknown("process_records", "a mapping of records of the batch", record, "as a key")
+            raise _unknown(hook, "a mapping of records of the batch", record, "as a key")
         if not isinstance(verdict, Retry | Reject | Exception):
-            raise _unknown("process_records", "a mapping to exceptions, Retry or Reject", verdict, "as a value")
+            raise _unknown(hook, "a mapping to exceptions, Retry or Reject", verdict, "as a value")
         verdicts[index] = verdict
     return verdicts
 

@@ -17,6 +17,7 @@ from kcl_py.leases.row import (
     LeaseRow,
     MalformedRowError,
     Native,
+    Paused,
     Request,
     WorkerRow,
 )
@@ -25,6 +26,8 @@ from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
 
 WORKER_STATES = ("starting", "active", "draining")
+STREAM = "stream"
+"""What ``native.paused.of`` says where the whole stream is paused."""
 UNSET_IN_WORKER = ("max", "strategy", "held_off", "changed")
 """Attributes of a worker row that are removed when they have no value."""
 
@@ -99,6 +102,17 @@ class _Fields:
             Later(one["seq"], one["due"])
             for one in found
             if isinstance(one.get("seq"), str) and type(one.get("due")) is int
+        )
+
+    def pause(self) -> Paused | None:
+        """Read whether the shard is paused; what cannot be read pauses it, too, and can be taken out like any other."""
+        value = self._fields.get("paused")
+        if value is None:
+            return None
+        said = value if isinstance(value, Mapping) else {}
+        at_ms, why = said.get("at"), said.get("why")
+        return Paused(
+            at_ms if type(at_ms) is int else 0, why if isinstance(why, str) else None, said.get("of") == STREAM
         )
 
     def map(self, name: str) -> "_Fields | None":
@@ -177,6 +191,8 @@ def map_from_native(native: Native) -> dict[str, Any]:
         fault=native.fault,
         later=list_from_later(native.later) or None,
         request=None if native.request is None else map_from_request(native.request),
+        paused=None if native.paused is None else map_from_pause(native.paused),
+        quiet=native.quiet_for,
     )
 
 
@@ -193,6 +209,11 @@ def list_from_later(later: Iterable[Later]) -> list[dict[str, Any]]:
 def map_from_request(request: Request) -> dict[str, str]:
     """Write the ``native.request`` map."""
     return _present(id=request.id, kind=request.kind, position=request.position)
+
+
+def map_from_pause(pause: Paused) -> dict[str, Any]:
+    """Write the ``native.paused`` map."""
+    return _present(at=pause.at_ms, why=pause.why, of=STREAM if pause.is_of_stream else None)
 
 
 def scan_from_items(items: Iterable[Item]) -> Scan:
@@ -283,4 +304,6 @@ def _native(fields: _Fields) -> Native:
         fault=fields.text("fault"),
         later=fields.later(),
         request=fields.request(),
+        paused=fields.pause(),
+        quiet_for=fields.whole("quiet"),
     )

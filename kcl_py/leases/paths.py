@@ -28,7 +28,9 @@ def native(field: str) -> Path:
 TOKEN = native("token")
 REQUEST = native("request")
 REQUEST_ID = (*REQUEST, "id")
-VOLATILE = tuple(native(field) for field in ("lag_ms", "lag_at", "halted", "held_by", "fault"))
+PAUSED = native("paused")
+PAUSED_AT = (*PAUSED, "at")
+VOLATILE = tuple(native(field) for field in ("lag_ms", "lag_at", "halted", "held_by", "fault", "quiet"))
 
 
 def as_seen(row: LeaseRow) -> tuple[Is, ...]:

@@ -59,6 +59,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """That a shard is paused: whoever holds it hands nothing over. A state, which stays until somebody takes it out."""
+
+    at_ms: int
+    """When that was asked for, by the clock of who asked."""
+    why: str | None = None
+    """For people."""
+    is_of_stream: bool = False
+    """Whether the whole stream is paused, and with it whatever follows this shard."""
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """The ``native`` map of a lease row."""
 
@@ -88,6 +100,9 @@ class Native:
     later: tuple[Later, ...] = ()
     """Records that are put off, the first due ones."""
     request: Request | None = None
+    paused: Paused | None = None
+    quiet_for: int | None = None
+    """Of which pause, by its ``at_ms``, the holder has said that nothing of the shard is in hand; volatile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +146,12 @@ class LeaseRow:
     def has_progress(self) -> bool:
         """Whether the shard is beyond where its reading began: what comes before it had been read by then."""
         return self.checkpoint not in (TRIM_HORIZON, LATEST, AT_TIMESTAMP)
+
+    @property
+    def stream_pause(self) -> Paused | None:
+        """The pause of the whole stream, if the row tells of one: a new shard begins under it."""
+        paused = self.native.paused
+        return paused if paused is not None and paused.is_of_stream else None
 
     @property
     def in_handoff(self) -> bool:

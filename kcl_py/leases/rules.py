@@ -6,7 +6,7 @@ One function for each line of docs/leases.md, "Writes". Each takes the row as la
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kcl_py.leases.items import item_from_row, list_from_later, map_from_halt, map_from_native
@@ -17,6 +17,7 @@ from kcl_py.leases.paths import (
     HOLDER,
     NATIVE,
     OWNER,
+    PAUSED,
     PENDING,
     REQUEST,
     REQUEST_ID,
@@ -28,8 +29,9 @@ from kcl_py.leases.paths import (
     as_seen,
     native,
 )
+from kcl_py.leases.pausing import paused_as
 from kcl_py.leases.requests import Place, asks_to_let_go
-from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Native, Request
+from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Native, Paused, Request
 from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
@@ -52,25 +54,40 @@ class Report:
     halted: Halt | None = None
     """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
+    quiet_for: int | None = None
+    """The pause, by its ``at_ms``, under which nothing is in hand; None: what the row says of that is removed."""
 
 
 def new_row(
-    shard: ShardInfo, *, stream: str, checkpoint: str = TRIM_HORIZON, start_ms: int | None = None, counter: int = 0
+    shard: ShardInfo,
+    *,
+    stream: str,
+    checkpoint: str = TRIM_HORIZON,
+    start_ms: int | None = None,
+    counter: int = 0,
+    paused: Paused | None = None,
 ) -> LeaseRow:
-    """Make the first row of a shard: a child at its parent's end (at TRIM_HORIZON), or as discovery says."""
+    """Make the first row of a shard: a child at its parent's end (at TRIM_HORIZON), or as discovery says.
+
+    ``paused`` is that of the stream, if it is paused.
+    """
     return LeaseRow(
         key=shard.shard_id,
         counter=counter,
         checkpoint=checkpoint,
         parents=shard.parents,
         hash_range=shard.hash_range,
-        native=Native(stream=stream, start_ms=start_ms),
+        native=Native(stream=stream, start_ms=start_ms, paused=paused),
     )
 
 
 def parent_is_mine(row: LeaseRow, *, owner: str, token: str) -> Write:
-    """Build the check that goes with creating a child: the parent is still held by this ownership, and as seen."""
-    return _held(row, "create child", owner=owner, token=token)
+    """Build the check that goes with creating a child: the parent is still held by this ownership, and as seen.
+
+    Also whether the stream is paused, which the child's row repeats.
+    """
+    held = _held(row, "create child", owner=owner, token=token)
+    return replace(held, tests=(*held.tests, *paused_as(row)))
 
 
 def take(
@@ -178,11 +195,8 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
 
     Whatever was asked meanwhile comes too late.
     """
-    held = _held(row, "complete", owner=owner, token=token)
-    return Write(
-        operation=held.operation,
-        key=row.key,
-        tests=held.tests,
+    return replace(
+        _held(row, "complete", owner=owner, token=token),
         set={
             COUNTER: row.counter + 1,
             CHECKPOINT: SHARD_END,
@@ -190,9 +204,7 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
             SWITCHES: 0,
             **({CHILDREN: frozenset(children)} if children else {}),
         },
-        remove=(OWNER, HOLDER, native("owner"), REQUEST, *VOLATILE, *PENDING),
-        owner=owner,
-        token=token,
+        remove=(OWNER, HOLDER, native("owner"), REQUEST, PAUSED, *VOLATILE, *PENDING),
     )
 
 
@@ -256,18 +268,24 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
     )
 
 
+def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: SequenceNumber | None = None) -> Write:
+    """Build a holder's answer to a request to go on in a new ownership: as ``seek``, but where it is."""
+    held = _held(row, "resume", owner=owner, token=token)
+    progress, ended = _progress(row, position)
+    return replace(
+        held,
+        tests=(*held.tests, *_stands(row.native.request)),
+        set={COUNTER: row.counter + 1, TOKEN: fresh, **progress},
+        remove=(REQUEST, *VOLATILE, *ended),
+        token=fresh,
+    )
+
+
 def refuse(row: LeaseRow, *, owner: str, token: str) -> Write:
     """Build a holder's removal of a request that it cannot carry out, or that was meant for another; it renews."""
     held = _held(row, "refuse", owner=owner, token=token)
-    return Write(
-        operation=held.operation,
-        key=row.key,
-        tests=(*held.tests, *_stands(row.native.request)),
-        set={COUNTER: row.counter + 1},
-        remove=(REQUEST,),
-        owner=owner,
-        token=token,
-    )
+    tests = (*held.tests, *_stands(row.native.request))
+    return replace(held, tests=tests, set={COUNTER: row.counter + 1}, remove=(REQUEST,))
 
 
 def let_go(row: LeaseRow, *, owner: str) -> Write:
@@ -308,7 +326,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
         "lost": neither; for a take or a request, it was not granted.
 
     A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
-    nothing. A seek has taken effect iff the token is the one that it wrote, as with a take.
+    nothing. A seek or a resume has taken effect iff the token is the one that it wrote, as with a take.
     """
     if found is None:
         return "lost"
@@ -321,7 +339,7 @@ def decide(write: Write, found: LeaseRow | None) -> Outcome:
             return "succeeded" if named and mine else "lost"
         case "start handoff":
             return "succeeded" if _has_fields(write, found) else "lost"
-        case "seek":
+        case "seek" | "resume":
             succeeded = named and mine
             mine = Is(TOKEN, found.native.token) in write.tests
         case "complete" | "cancel handoff by receiver":
@@ -361,12 +379,14 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
         native("held_by"): report.held_by,
         native("later"): list_from_later(report.later) or None,
         native("stream"): report.stream,
+        native("quiet"): report.quiet_for,
     }
     over = {
         native("halted"): row.native.halted,
         native("held_by"): row.native.held_by,
         native("later"): row.native.later or None,
         native("fault"): row.native.fault,
+        native("quiet"): row.native.quiet_for,
     }
     return Write(
         operation=operation,

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from kcl_py.leases.attributes import Attribute, decode_item, number
-from kcl_py.leases.items import row_from_item, scan_from_items
-from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Request
+from kcl_py.leases.items import STREAM, row_from_item, scan_from_items
+from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Paused, Request
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
@@ -65,6 +65,16 @@ class _RequestMap(msgspec.Struct, rename={"value": "M"}):
     value: _Request
 
 
+class _Pause(msgspec.Struct):
+    at: _Number
+    why: _Text | None = None
+    of: _Text | None = None
+
+
+class _PauseMap(msgspec.Struct, rename={"value": "M"}):
+    value: _Pause
+
+
 class _Native(msgspec.Struct):
     token: _Text | None = None
     owner: _Text | None = None
@@ -81,6 +91,8 @@ class _Native(msgspec.Struct):
     later: _LaterList | None = None
     fault: _Text | None = None
     request: _RequestMap | None = None
+    paused: _PauseMap | None = None
+    quiet: _Number | None = None
 
 
 class _NativeMap(msgspec.Struct, rename={"value": "M"}):
@@ -187,6 +199,8 @@ def _native(native: _Native) -> Native:
         fault=_text(native.fault),
         later=() if native.later is None else tuple(map(_later, native.later.value)),
         request=None if native.request is None else _request(native.request.value),
+        paused=None if native.paused is None else _pause(native.paused.value),
+        quiet_for=_whole(native.quiet),
     )
 
 
@@ -196,6 +210,10 @@ def _later(later: _LaterMap) -> Later:
 
 def _request(request: _Request) -> Request:
     return Request(str(_text(request.id)), str(_text(request.kind)), _text(request.position))
+
+
+def _pause(pause: _Pause) -> Paused:
+    return Paused(int(pause.at.value), _text(pause.why), _text(pause.of) == STREAM)
 
 
 def _text(found: _Text | None) -> str | None:

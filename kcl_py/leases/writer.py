@@ -24,6 +24,7 @@ PRIORITIES = {
     "transfer": Priority.TRANSFER,
     "release": Priority.TRANSFER,
     "seek": Priority.TRANSFER,
+    "resume": Priority.TRANSFER,
     "complete": Priority.COMPLETE,
     "checkpoint": Priority.CHECKPOINT,
     "take": Priority.TAKE,

@@ -12,10 +12,12 @@ from typing import Generic, TypeVar
 import anyio
 
 from actors.testing import ManualClock, settle
+from kcl_py.batchers import Batched
+from kcl_py.chain import surrounded
 from kcl_py.errors import KclError
 from kcl_py.executors.hosted import Hosted
-from kcl_py.outcomes import BatchOutcome
-from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import Record, RecordBatch
 from kcl_py.testing.run import HookCall
 
@@ -56,7 +58,7 @@ class Recorder(Generic[P]):
         script: dict[Incident, bytes],
         cause: Callable[[Incident, str], None],
     ) -> None:
-        self._processor, self._clock = processor, clock
+        self._processor, self._clock = surrounded(processor), clock
         self._script, self._cause = script, cause
         self.calls: list[HookCall[P]] = []
         self.longest: tuple[float, str] = (0.0, "no hook")
@@ -68,7 +70,13 @@ class Recorder(Generic[P]):
         """Make the class that goes to the worker."""
         recorder = self
 
-        class Observed(_Observed[P]):
+        form: type[_Observed[P]] = _ObservedLanes if has_lanes(self._processor) else _ObservedBatches
+        if self._processor.batchers:
+            form = _ObservedBatchers
+
+        class Observed(form):  # type: ignore[misc, valid-type]
+            batchers = recorder._processor.batchers
+
             def __init__(self) -> None:
                 super().__init__(recorder)
 
@@ -117,14 +125,15 @@ class Recorder(Generic[P]):
         return _Checkpointer(checkpointer, self._clock)
 
     def _due(self, call: HookCall[P]) -> set[Incident]:
-        payloads = [record.data for record in call.batch or ()]
+        payloads = [record.data for record in call.records]
         return {incident for incident, at in self._script.items() if at in payloads}
 
     def _happen(self, call: HookCall[P], due: set[Incident]) -> None:
         for incident in [each for each in Incident if each in due]:
             del self._script[incident]
             if incident is Incident.FAIL:
-                raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
+                what = "batch" if call.record is None else "record"
+                raise ScriptedError(f"cannot finish a {what} of {call.shard_id!r}: the test asks for a failure")
             if incident is Incident.CRASH:
                 self._is_dead = True
                 self.let_go()
@@ -152,10 +161,10 @@ class _Observed(RecordProcessor, Generic[P]):
 
         await self._recorder.record(call, work)
 
-    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
-        inner, given = self._made(), self._recorder.wrap(checkpointer)
-        call = self._call("process_records", batch)
-        return await self._recorder.record(call, lambda: inner.process_records(batch, given))
+    async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
+        inner = self._made()
+        call = self._call("handle_failed", record=failure.record)
+        return await self._recorder.record(call, lambda: inner.handle_failed(failure))
 
     async def lease_lost(self) -> None:
         if self._inner is not None:
@@ -174,13 +183,49 @@ class _Observed(RecordProcessor, Generic[P]):
         assert self._inner is not None
         return self._inner
 
-    def _call(self, hook: str, batch: RecordBatch | None = None) -> HookCall[P]:
-        return HookCall(hook, self._shard_id, users_own(self._inner), batch)
+    def _call(self, hook: str, batch: RecordBatch | None = None, record: Record | None = None) -> HookCall[P]:
+        return HookCall(hook, self._shard_id, users_own(self._inner), batch, record)
 
 
 def users_own(made: P | None) -> P | None:
     """Return the instance of the user's class, where another stands for it; None if there is none, or elsewhere."""
     return getattr(made, "instance", None) if isinstance(made, Hosted) else made
+
+
+class _ObservedBatches(_Observed[P]):
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+        inner, given = self._made(), self._recorder.wrap(checkpointer)
+        call = self._call("process_records", batch)
+
+        async def work() -> BatchOutcome:
+            call.outcome = outcome = await inner.process_records(batch, given)
+            return outcome
+
+        return await self._recorder.record(call, work)
+
+
+class _ObservedLanes(_Observed[P]):
+    async def process(self, record: Record) -> RecordOutcome:
+        inner = self._made()
+        call = self._call("process", record=record)
+
+        async def work() -> RecordOutcome:
+            call.outcome = outcome = await inner.process(record)
+            return outcome
+
+        return await self._recorder.record(call, work)
+
+
+class _ObservedBatchers(_ObservedLanes[P]):
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        inner = self._made()
+        call = HookCall("handle_batch", self._shard_id, users_own(inner), batched=batch)
+
+        async def work() -> BatchOutcome:
+            call.outcome = outcome = await inner.handle_batch(batch)
+            return outcome
+
+        return await self._recorder.record(call, work)
 
 
 class _Checkpointer:

@@ -1,17 +1,19 @@
 """What a Lease has to do with its row, and which write is the next one. Pure; instants are monotonic seconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kcl_py.delivery.lag import Lag
 from kcl_py.leases import requests, rules
-from kcl_py.leases.requests import SEEK, Place
+from kcl_py.leases.requests import RESUME, SEEK, Place
 from kcl_py.leases.row import Halt, Later, LeaseRow, Request
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
-from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
+from kcl_py.tree.messages import Complete, Drain, Drained, Halted, MemberGone, Progress, Release, Why
+from kcl_py.tree.steering import Rested
 
 
 @dataclass(slots=True)
@@ -42,6 +44,10 @@ class Agenda:
     """A request that was meant for the ownership before this one."""
     answer_token: tuple[str, str] = ("", "")
     """The request that is being answered, and the token for that."""
+    paused_at_ms: int | None = None
+    """The pause that the Pipeline was told of."""
+    rested_at_ms: int | None = None
+    """The pause under which nothing is in the processor's hands."""
 
     def must_make_children(self, now: float) -> bool:
         """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
@@ -51,6 +57,27 @@ class Agenda:
     @property
     def unfinished(self) -> int:
         return self.drained.unfinished if self.drained is not None else 0
+
+    def note(self, message: Progress | Halted | Complete | MemberGone | Rested, now: float) -> None:
+        """Take in what the Pipeline, or the Coordinator, has to tell."""
+        match message:
+            case Progress():
+                self.checkpoints.progress = message
+                self.is_beat_due |= self.checkpoints.is_pressing(now)
+            case Halted(halt):
+                self.halt, self.is_beat_due = halt, True
+            case Rested(at_ms):
+                self.rested_at_ms, self.is_beat_due = at_ms, True
+            case Complete():
+                self.completion = message
+            case MemberGone(owner):
+                self.gone = owner
+
+    def heeds_pause(self, row: LeaseRow) -> bool:
+        """See in the row whether the shard is paused; True if that is news."""
+        before, paused = self.paused_at_ms, row.native.paused
+        self.paused_at_ms = None if paused is None else paused.at_ms
+        return before != self.paused_at_ms
 
     def begin_drain(self, why: Why, now: float, *, timeout_s: float) -> Drain:
         """Note that the drain begins; return what the Pipeline is told."""
@@ -108,6 +135,7 @@ class Agenda:
         """Forget all of the ownership before this one, also what its processor still waits for."""
         self._forget_drain()
         self.answer_token = ("", "")
+        self.paused_at_ms = self.rested_at_ms = None
         self.checkpoints.refuse()
         self.checkpoints.begin(row.position)
 
@@ -148,6 +176,9 @@ class Agenda:
         if request.kind == SEEK:
             place = Place.parse(request.position or "")
             return rules.seek(row, owner=self.owner, token=token, fresh=self._token_for(request), place=place)
+        if request.kind == RESUME:
+            at, fresh = self._final(last), self._token_for(request)
+            return rules.resume(row, owner=self.owner, token=token, fresh=fresh, position=at)
         return self._release(row, token, last)
 
     def _token_for(self, request: Request) -> str:
@@ -186,7 +217,7 @@ class Agenda:
 
     def _report(self, row: LeaseRow, position: SequenceNumber | None, now: float, now_ms: int) -> Report:
         progress = self.checkpoints.progress
-        lag = progress.lag.by(now) if progress is not None and progress.lag is not None else None
+        lag = self._lag(row, now, now_ms)
         return Report(
             position=position,
             lag_ms=lag.lag_ms if lag else None,
@@ -196,4 +227,13 @@ class Agenda:
             later=self._later,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
+            quiet_for=self.paused_at_ms if self.rested_at_ms == self.paused_at_ms else None,
         )
+
+    def _lag(self, row: LeaseRow, now: float, now_ms: int) -> Lag | None:
+        """How far the shard is behind; nobody looks while it is paused, so it falls behind as time goes by."""
+        paused, progress = row.native.paused, self.checkpoints.progress
+        lag = None if progress is None else progress.lag
+        if lag is None:
+            return None if paused is None else Lag(max(now_ms - paused.at_ms, 0), now)
+        return (lag if paused is None else replace(lag, is_growing=True)).by(now)

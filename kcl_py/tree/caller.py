@@ -58,6 +58,10 @@ class Caller:
             self._running = self._owner.run_task(work, done=lambda said: said, failed=Raised, abandon_s=ABANDON_S)
             self.ending = []
 
+    def hold_back(self) -> None:
+        """Leave the hook in hand as it is, until it is run."""
+        self._pause, self.is_held_back = None, True
+
     def ended(self) -> Hook:
         """Note that the call has ended, in whatever way; return the hook."""
         assert self.hook is not None

@@ -3,75 +3,35 @@
 When an ownership begins and ends is the Pipeline's to decide. What a task ends with comes back to it as a message.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, Protocol
 
 from anyio.lowlevel import checkpoint
 
 from actors import Actor, OwnedTask, Timer
-from kcl_py.delivery import verdicts
+from kcl_py.delivery.batching import Batch
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.hook import ABANDON_S
 from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
+from kcl_py.delivery.rate import FREE, Turn, Weight
 from kcl_py.delivery.slots import Seat
 from kcl_py.delivery.verdicts import Trouble
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import MOST_LATER, Later
-from kcl_py.log import may_show_tracebacks
-from kcl_py.outcomes import LONGEST_S, Reject, Verdict
-from kcl_py.processor import Failure
+from kcl_py.outcomes import LONGEST_S, Verdict
 from kcl_py.records import Record
+from kcl_py.tree.batches import Batches
 from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.sequel import Again, Sequel
+from kcl_py.tree.work import Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 TURNS = 16
 """Records that one task hands over until the event loop, and shards that wait for a slot, have their turn."""
-
-
-@dataclass(slots=True)
-class Hand:
-    """What one task has in hand."""
-
-    item: Item | None = None
-    failed: Mapping[int, Verdict] | None = None
-    """Set where a task before it was made to end without settling the item."""
-    has_begun: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """Records are settled."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkEnded:
-    """A task has ended."""
-
-    hand: Hand
-    error: Exception | None = None
-    """Set where somebody has cancelled it from outside."""
-
-
-@dataclass(frozen=True, slots=True)
-class HandOn:
-    """What was put off is due, or a slot is free."""
-
-
-@dataclass(frozen=True, slots=True)
-class Withheld:
-    """The fence does not allow to hand over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """A record can neither be finished nor passed over."""
-
-    reason: str
-    attempts: int
-    sequence_number: str
+LEAST_S = 1e-6
+"""The shortest timer: one that rings a rounding too early, as event loops do, is set again, and time must pass."""
 
 
 class Form(Protocol):
@@ -84,8 +44,9 @@ class Form(Protocol):
     async def attempt(self, item: Item, trouble: Trouble | None) -> Mapping[int, Verdict]: ...
     def failed(self, item: Item, error: Exception) -> Mapping[int, Verdict]: ...
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]: ...
-    def in_hand(self, item: Item) -> int: ...
+    def left(self, item: Item) -> list[int]: ...
     def first(self, item: Item) -> Record: ...
+    def weight(self, item: Item) -> Weight: ...
     def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None: ...
 
 
@@ -99,6 +60,7 @@ class Dispatcher:
         fence: asked before each hand-over.
         giving_up: what happens with records that are not tried again.
         owner: the actor that tasks and timers are of.
+        batches: where the user's code can give records to.
         later: what owners before have put off.
         log: bound to the shard.
     """
@@ -111,17 +73,22 @@ class Dispatcher:
         fence: Fence,
         giving_up: GivingUp,
         owner: Actor,
+        batches: Batches,
         later: Iterable[Later],
         log: Any,
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
-        self._giving_up, self._owner, self._log = giving_up, owner, log
-        self._options, self._clock, self._slots = worker.config.delivery, worker.clock, worker.slots
-        self._lanes = Lanes("shard" if form.is_serial else self._options.ordering)
+        self._owner, self._batches = owner, batches
+        self._sequel = Sequel(worker, form.name, giving_up, lambda: self._is_stopped, log)
+        self._clock, self._slots = worker.clock, worker.slots
+        self._lanes = Lanes("shard" if form.is_serial else worker.config.delivery.ordering)
         self._seat = Seat(lambda: owner.ref.tell(HandOn()))
+        self._turn = Turn(worker.rate, lambda: owner.ref.tell(HandOn()))
         self._due_ms = {each.sequence_number: each.due_ms for each in later}
         self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
+        self._owed: dict[Item, Mapping[int, Verdict]] = {}
+        """Records that are given up, and not settled yet."""
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
@@ -135,17 +102,17 @@ class Dispatcher:
     @property
     def is_busy(self) -> bool:
         """Whether a task runs."""
-        return bool(self._tasks)
+        return bool(self._tasks) or self._batches.is_busy
 
     @property
     def is_idle(self) -> bool:
         """Whether all that was taken in is settled."""
-        return not self._lanes and not self._tasks
+        return not self._lanes and not self._tasks and self._batches.is_idle
 
     @property
     def unfinished(self) -> int:
         """Records in the user's hands."""
-        return sum(map(self._form.in_hand, self._lanes.in_hand))
+        return sum(len(self._form.left(item)) for item in self._lanes.in_hand) + self._batches.unfinished
 
     def put_off(self) -> tuple[Later, ...]:
         """The records that the processor has put off, and those before it; at the end, those that were."""
@@ -166,16 +133,36 @@ class Dispatcher:
 
     def go_on(self) -> None:
         """Hand over what may be handed over now."""
-        if self._is_stopped or self._is_held_back:
+        self._batches.go_on()
+        if self._is_stopped:
             return
         self._lanes.wake(self._clock.monotonic())
-        while self._lanes.ready > self._starting and (self._form.is_serial or self._slots.take(self._seat)):
+        while self._may_start():
+            paid = self._pay(self._starting)
+            if paid is None:
+                break
+            if not self._form.is_serial and not self._slots.take(self._seat):
+                self._turn.give_back(paid, self._clock.monotonic())
+                break
             self._starting += 1
-            self._start(Hand())
+            self._start(Hand(paid=paid))
         self._set_timer()
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Hand over nothing more until this is called again; what runs goes on."""
+        self._batches.is_paused = is_paused
+
+    def finish_up(self) -> None:
+        """Have batches wait for nothing once no more records can come to them."""
+        if not self._lanes:
+            self._batches.end()
 
     def note_ended(self, ended: WorkEnded) -> None:
         """Note that a task has ended; one that somebody has cancelled has failed with what it had in hand."""
+        if isinstance(ended.hand, Batch):
+            self._batches.note_ended(ended.hand, ended.error)
+            return
+        self._batches.note_put()
         hand, _ = self._tasks.pop(id(ended.hand))
         if not hand.has_begun:
             self._release(hand)
@@ -185,10 +172,12 @@ class Dispatcher:
     def note_moved(self) -> None:
         """Tell again when more records are settled."""
         self._has_moved = False
+        self._batches.note_put()
 
     def confirmed(self) -> None:
         """Try again what the fence has held back."""
         self._is_held_back = False
+        self._batches.confirmed()
         self.go_on()
 
     def drop_ahead(self) -> int:
@@ -199,13 +188,15 @@ class Dispatcher:
         self._lanes.drop(dropped)
         return sum(entry.cut.size_bytes for entry in dropped)
 
-    def stop(self) -> None:
-        """Hand over nothing more: what waits is dropped as it is, what runs goes on."""
+    def stop(self, *, flushes: bool = False) -> None:
+        """Hand over nothing more, or but what batchers have: what waits is dropped as it is, what runs goes on."""
         self._put_off, self._is_stopped = self.put_off(), True
         self._lanes.clear()
         self._slots.leave(self._seat)
+        self._turn.leave(self._clock.monotonic())
         if self._timer is not None:
             self._timer[1].cancel()
+        self._batches.stop(flushes=flushes)
 
     def cancel(self) -> list[OwnedTask]:
         """Cancel what runs, and return it."""
@@ -215,7 +206,23 @@ class Dispatcher:
             task.cancel()
             if not hand.has_begun:
                 self._release(hand)
-        return [task for _, task in running]
+        return [task for _, task in running] + self._batches.cancel()
+
+    def _may_start(self) -> bool:
+        """Whether a record is ready for which no task has been started."""
+        if self._is_held_back or self._batches.is_paused or self._lanes.ready <= self._starting:
+            self._turn.leave(self._clock.monotonic())
+            return False
+        return True
+
+    def _pays_on(self, hand: Hand) -> bool:
+        """Pay for the next record of a task, if there is one."""
+        paid = self._pay(0) if self._lanes.ready else None
+        hand.paid = paid or FREE
+        return paid is not None
+
+    def _pay(self, place: int) -> Weight | None:
+        return self._turn.pay(lambda: self._form.weight(self._lanes.peek(place)), self._clock.monotonic())
 
     def _start(self, hand: Hand) -> None:
         async def work() -> None:
@@ -232,9 +239,10 @@ class Dispatcher:
         self._tasks[id(hand)] = hand, task
 
     def _release(self, hand: Hand) -> None:
-        """Give back the slot of a task; one that goes on where another was cancelled has none."""
+        """Give back the slot of a task, and what it paid; one that goes on where another was cancelled has none."""
         if hand.failed is not None:
             return
+        self._turn.give_back(hand.paid, self._clock.monotonic())
         if not hand.has_begun:
             self._starting -= 1
         if not self._form.is_serial:
@@ -246,14 +254,16 @@ class Dispatcher:
             return
         self._starting -= 1
         for turn in count(1):
+            if turn > 1 and not self._pays_on(hand):
+                return
             item = self._next()
             if item is None:
                 return
             if not self._fence.allows(self._clock.monotonic()):
                 self._hold_back(item)
                 return
-            hand.item = item
-            await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
+            hand.item, hand.paid = item, FREE
+            await self._handle(item)
             hand.item = None
             if turn % TURNS == 0:
                 await checkpoint()
@@ -262,13 +272,23 @@ class Dispatcher:
 
     def _next(self) -> Item | None:
         """Take the next item in hand that no owner before has put off."""
-        while (item := self._lanes.next()) is not None:
+        while not self._batches.is_paused and (item := self._lanes.next()) is not None:
             due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
             if due_ms is None or (pause_s := due_ms / 1000 - self._clock.time()) <= 0:
                 return item
             self._lanes.delay(item, self._clock.monotonic() + min(pause_s, LONGEST_S))
             self._set_timer()
         return None
+
+    async def _handle(self, item: Item) -> None:
+        """Make an attempt; where records of an earlier one are to be given up first, see to that."""
+        if owed := self._owed.pop(item, None):
+            if self._comes_again(item, await self._sequel.give_up(self._troubles[item], owed, *self._of(item))):
+                return
+            if self._is_stopped or not self._form.left(item):
+                self._let_go(item)
+                return
+        await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
 
     def _hold_back(self, item: Item) -> None:
         self._lanes.put_back(item)
@@ -278,73 +298,54 @@ class Dispatcher:
 
     async def _settle(self, item: Item, failed: Mapping[int, Verdict]) -> None:
         left = self._form.finish(item, failed)
-        if failed and not left:
-            self._note(failed, self._trouble(item, failed), None)
-        if left and await self._comes_again(item, left):
-            return
+        sequel = None
+        if left:
+            sequel = await self._sequel.of(self._trouble(item, left), left, *self._of(item))
+        elif failed:
+            self._sequel.note(self._trouble(item, failed), failed, None)
+        if not self._comes_again(item, sequel):
+            self._let_go(item)
+
+    def _let_go(self, item: Item) -> None:
+        """Note that nothing more is to be done for an item."""
         self._troubles.pop(item, None)
         self._lanes.settle(item)
         if not self._has_moved and not self._form.is_serial:
             self._has_moved = True
             self._owner.ref.tell(Moved())
 
-    async def _comes_again(self, item: Item, failed: Mapping[int, Verdict]) -> bool:
-        """Decide what comes after a failed attempt; tell whether something of the item is put off."""
-        trouble = self._trouble(item, failed)
-        pauses = {
-            index: verdicts.pause_s(verdict, trouble.attempts, self._options, self._worker.ids.jitter)
-            for index, verdict in sorted(failed.items())
-        }
-        again = [] if self._is_stopped else [pause_s for pause_s in pauses.values() if pause_s is not None]
-        self._note(failed, trouble, max(again, default=None))
-        for index, pause_s in pauses.items():
-            if pause_s is None and not self._is_stopped and not await self._give_up(item, index, failed[index]):
-                return False
-        if not again or self._is_stopped:
-            return False
-        self._lanes.delay(item, self._clock.monotonic() + max(again))
-        self._set_timer()
-        return True
+    def _comes_again(self, item: Item, sequel: Again | Stuck | None) -> bool:
+        """Put an item off, if that is what comes next."""
+        if isinstance(sequel, Again):
+            if sequel.owed:
+                self._owed[item] = sequel.owed
+            self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
+            self._set_timer()
+            return True
+        if sequel is not None and not self._is_stopped:
+            self.stop()
+            self._owner.ref.tell(sequel)
+        return False
+
+    def _of(self, item: Item) -> tuple[Callable[[int], Record], Callable[[int], object]]:
+        """How a record of an item is found, and finished."""
+        entry = item[0]
+        return lambda index: entry.records[index], lambda index: self._ledger.finish_record(entry, index)
 
     def _trouble(self, item: Item, failed: Mapping[int, Verdict]) -> Trouble:
         trouble = self._troubles.setdefault(item, Trouble(self._clock.time()))
         trouble.note(failed)
         return trouble
 
-    async def _give_up(self, item: Item, index: int, verdict: Verdict) -> bool:
-        """Settle a record that is not tried again; False if the shard halts for it."""
-        entry, _ = item
-        trouble, record = self._troubles[item], entry.records[index]
-        failure = Failure(
-            record, trouble.reasons[index], trouble.attempts, trouble.first_failed_s, isinstance(verdict, Reject)
-        )
-        reason = await self._giving_up.settle(failure)
-        if reason is None:
-            self._ledger.finish_record(entry, index)
-            return True
-        if not self._is_stopped:
-            self.stop()
-            self._owner.ref.tell(Stuck(reason, trouble.attempts, record.sequence_number))
-        return False
-
-    def _note(self, failed: Mapping[int, Verdict], trouble: Trouble, pause_s: float | None) -> None:
-        first = min(failed)
-        self._log.warning(
-            "kcl_py.batch.failed",
-            attempt=trouble.attempts,
-            retry_in_s=pause_s,
-            error=trouble.reasons[first],
-            hook=self._form.name,
-            records=len(failed),
-        )
-        error = failed[first]
-        if isinstance(error, Exception) and may_show_tracebacks():
-            self._log.debug("kcl_py.batch.traceback", exc_info=error)
-
     def _set_timer(self) -> None:
-        due_at = self._lanes.next_due_at
-        if due_at is None or (self._timer is not None and self._timer[0] == due_at):
-            return
+        """Go on when the first of what waits is due."""
+        now = self._clock.monotonic()
+        due_ats = (self._lanes.next_due_at, self._batches.next_due_at, self._turn.due_at)
+        due_at = min((at for at in due_ats if at is not None), default=None)
         if self._timer is not None:
+            if self._timer[0] == due_at and not self._timer[1].has_rung:
+                return
             self._timer[1].cancel()
-        self._timer = due_at, self._owner.send_after(max(due_at - self._clock.monotonic(), 0), HandOn())
+            self._timer = None
+        if due_at is not None:
+            self._timer = due_at, self._owner.send_after(max(due_at - now, LEAST_S), HandOn())

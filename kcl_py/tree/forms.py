@@ -1,6 +1,7 @@
 """The two ways in which records reach the user's code, in batches or one by one: an attempt, and its verdicts."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -10,11 +11,15 @@ from kcl_py.delivery.earlier import Earlier
 from kcl_py.delivery.hook import exit_refused
 from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
+from kcl_py.delivery.rate import Weight
 from kcl_py.delivery.verdicts import Trouble
-from kcl_py.outcomes import Verdict
+from kcl_py.outcomes import ToBatch, Verdict
 from kcl_py.processor import Checkpointer, RecordProcessor, has_lanes
 from kcl_py.records import MAYBE, Record, RecordBatch
 from kcl_py.tree.worker import Worker
+
+if TYPE_CHECKING:
+    from kcl_py.tree.batches import Batches
 
 
 class Attempt:
@@ -68,10 +73,12 @@ class Attempt:
         return answer
 
 
-def form_of(worker: Worker, shard_id: str, attempt: Attempt, checkpointer: Checkpointer) -> "BatchForm | RecordForm":
+def form_of(
+    worker: Worker, shard_id: str, attempt: Attempt, checkpointer: Checkpointer, batches: "Batches"
+) -> "BatchForm | RecordForm":
     """Return the way to consume that the worker's processor has chosen."""
     if has_lanes(worker.processor):
-        return RecordForm(attempt)
+        return RecordForm(attempt, batches)
     return BatchForm(attempt, worker.stream.name, shard_id, checkpointer)
 
 
@@ -122,12 +129,17 @@ class BatchForm:
         """What an attempt has failed with that somebody has ended."""
         return dict.fromkeys(item[0].left(), error)
 
-    def in_hand(self, item: Item) -> int:
-        return len(item[0].left())
+    def left(self, item: Item) -> list[int]:
+        """The records of an item that are not finished."""
+        return item[0].left()
 
     def first(self, item: Item) -> Record:
         """The first record that an item holds and that is not finished."""
         return item[0].records[item[0].next]
+
+    def weight(self, item: Item) -> Weight:
+        """How many records and bytes an item is; what comes again counts whole."""
+        return len(item[0].records), item[0].cut.size_bytes
 
     def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None:
         """When the whole of an item is due, of these dates by sequence number."""
@@ -141,8 +153,9 @@ class RecordForm:
     name = "process"
     is_serial = False
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt = attempt
+    def __init__(self, attempt: Attempt, batches: "Batches") -> None:
+        self._attempt, self._batches = attempt, batches
+        self._given_away: dict[Item, tuple[Record, ToBatch]] = {}
 
     def add(self, lanes: Lanes, entry: Range) -> None:
         lanes.add(entry)
@@ -153,11 +166,18 @@ class RecordForm:
         record = self._attempt.told(entry.records[index], trouble, index)
         self._attempt.ledger.deliver(entry, index)
         answer = await self._attempt.call(self.name, lambda: self._attempt.processor.process(record))
-        return verdicts.of_record(answer, index)
+        if not isinstance(answer, ToBatch):
+            return verdicts.of_record(answer, index)
+        if fault := self._batches.fault(answer):
+            return {index: fault}
+        self._given_away[item] = record, answer
+        return verdicts.DONE
 
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]:
-        """Note what of an attempt is done; return what is not."""
-        if not failed:
+        """Note what of an attempt is done, or is a batcher's from now on; return what is not."""
+        if given_away := self._given_away.pop(item, None):
+            self._batches.put(item, *given_away)
+        elif not failed:
             self._attempt.ledger.finish_record(*item)
         return failed
 
@@ -165,12 +185,17 @@ class RecordForm:
         """What an attempt has failed with that somebody has ended."""
         return {item[1]: error}
 
-    def in_hand(self, item: Item) -> int:
-        return 1
+    def left(self, item: Item) -> list[int]:
+        """The records of an item that are not finished."""
+        return [] if item[0].is_finished(item[1]) else [item[1]]
 
     def first(self, item: Item) -> Record:
         """The record that an item is."""
         return item[0].records[item[1]]
+
+    def weight(self, item: Item) -> Weight:
+        """How many records and bytes an item is."""
+        return 1, len(self.first(item).data)
 
     def due_ms(self, item: Item, due_ms: dict[str, int]) -> int | None:
         """When an item is due, of these dates by sequence number."""

@@ -43,6 +43,7 @@ from kcl_py.tree.messages import (
     Why,
 )
 from kcl_py.tree.pen import Pen
+from kcl_py.tree.steering import LookNow, Pause, Rested
 from kcl_py.tree.worker import Worker
 
 
@@ -106,21 +107,16 @@ class Lease(Actor):
                 self._drain(Why.STOP)
             case Alarm.DEADLINE:
                 pass  # looked at below, as after every message
-            case Progress():
-                self._checkpoints.progress = message
-                self._agenda.is_beat_due |= self._checkpoints.is_pressing(self.clock.monotonic())
+            case Progress() | Halted() | Complete() | MemberGone() | Rested():
+                self._agenda.note(message, self.clock.monotonic())
             case PipelineStarted():
                 self._herald.initialized()
-            case Halted(halt):
-                self._agenda.halt, self._agenda.is_beat_due = halt, True
-            case Complete():
-                self._agenda.completion = message
             case Drained():
                 self._note_drained(message)
             case Hint(row):
                 self._agenda.is_beat_due |= self._possession.is_behind(row)
-            case MemberGone(owner):
-                self._agenda.gone = owner
+            case LookNow():
+                self._agenda.is_beat_due = True
             case Release():
                 self._stop_soon(message)
             case _:
@@ -202,7 +198,10 @@ class Lease(Actor):
     def _start(self) -> None:
         """Have the Pipeline begin under the tenure as it now is."""
         self.state, self._has_started = "held", True
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch, self._earlier))
+        if self._agenda.heeds_pause(self._row):
+            self._herald.paused(self._row)
+        epoch, paused_at_ms = self._possession.epoch, self._agenda.paused_at_ms
+        self._pipeline.tell(Start(self.ref, self._row, self._fence, epoch, self._earlier, paused_at_ms))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
@@ -227,7 +226,7 @@ class Lease(Actor):
             self._look()
             if settled.error is not None:
                 self._retry(settled.error, sent_at=settled.sent_at)
-        elif settled.write.operation == "seek":
+        elif settled.write.operation in ("seek", "resume"):
             self._begin_anew(settled)
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
@@ -299,6 +298,9 @@ class Lease(Actor):
     def _look(self, *, is_first: bool = False) -> None:
         """See in the row as it now is whether anything was asked for, or called off; in its first, whether to stop."""
         self._agenda.note_row(self._row, self.clock.monotonic())
+        if self._has_started and self._agenda.heeds_pause(self._row):
+            self._herald.paused(self._row)
+            self._pipeline.tell(Pause(self._agenda.paused_at_ms))
         if not self._row.in_handoff:
             self._herald.kept("it has taken that back")
         if self._agenda.is_draining:

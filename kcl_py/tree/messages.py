@@ -224,6 +224,7 @@ class Start:
     epoch: int
     earlier: Earlier = field(default_factory=Earlier)
     """What owners before may have had in hand."""
+    paused_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

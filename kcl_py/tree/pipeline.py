@@ -16,11 +16,13 @@ from kcl_py.leases.start import start_position, start_text
 from kcl_py.processor import OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
+from kcl_py.tree.batches import Batches
 from kcl_py.tree.caller import Caller
 from kcl_py.tree.checkpointer import ShardCheckpointer
-from kcl_py.tree.dispatcher import Dispatcher, HandOn, Moved, Stuck, Withheld, WorkEnded
+from kcl_py.tree.dispatcher import Dispatcher
 from kcl_py.tree.forms import Attempt, form_of
 from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.intake import HELD_S, Intake, Look
 from kcl_py.tree.messages import (
     Abandon,
@@ -39,6 +41,8 @@ from kcl_py.tree.messages import (
     Start,
 )
 from kcl_py.tree.producer import Producer
+from kcl_py.tree.steering import Brake, Pause
+from kcl_py.tree.work import HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 FAREWELL_S = 5.0
@@ -66,6 +70,7 @@ class Pipeline(Supervisor):
         self._limit: Timer | None = None
         self._limit_at = float("inf")
         self._is_draining = False
+        self._brake = Brake()
         self.state = "stopped"
 
     async def on_start(self) -> None:
@@ -107,7 +112,7 @@ class Pipeline(Supervisor):
             case Raised(error):
                 self._fail(error)
             case TryAgain():
-                self._caller.run()
+                self._run_hook()
             case Confirmed():
                 self._confirmed()
             case Drain():
@@ -120,13 +125,18 @@ class Pipeline(Supervisor):
                 self._tell_drained()
             case Abandon():
                 self._abandon()
+            case Pause():
+                self._pause_or_go_on(message)
             case _:
                 self.unhandled(message)
+        if (word := self._brake.word(is_idle=self._is_idle)) is not None:
+            self._lease.tell(word)
 
     def _begin(self, start: Start) -> None:
         self._lease, self._fence, self._row, self._earlier = start.lease, start.fence, start.row, start.earlier
         self._intake.begin_anew()
         self._later = start.row.native.later
+        self._brake = Brake(start.paused_at_ms)
         self._log, self._is_first = self._log.bind(epoch=start.epoch), True
         self._caller.begin(self._fence, self._lease, self._log)
         row = start.row
@@ -163,15 +173,19 @@ class Pipeline(Supervisor):
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=start_text(self._ledger.prefix, self._row))
         self._dispatcher = self._make_dispatcher()
+        self._dispatcher.pause(is_paused=self._brake.is_on)
         self.state = "running"
         self._read_on()
 
     def _make_dispatcher(self) -> Dispatcher:
         assert self._processor is not None
         attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
-        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer)
         giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
-        return Dispatcher(self._worker, form, self._ledger, self._fence, giving_up, self, self._later, self._log)
+        batches = Batches(self._worker, attempt, self._fence, giving_up, self, self._log)
+        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer, batches)
+        return Dispatcher(
+            self._worker, form, self._ledger, self._fence, giving_up, self, batches, self._later, self._log
+        )
 
     def _note_first(self) -> None:
         if self._is_first:
@@ -181,6 +195,8 @@ class Pipeline(Supervisor):
 
     def _read_on(self) -> None:
         """Read from the end of what is finished; only while nothing is in hand."""
+        if self._brake.is_on:
+            return
         self._children = None  # the end is seen again, behind what is read again
         prefix = self._ledger.prefix
         self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
@@ -195,6 +211,35 @@ class Pipeline(Supervisor):
             self._log.info("kcl_py.fetch.ahead_dropped", size_bytes=dropped_bytes)
         if dispatcher.is_idle:
             self._read_on()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing of the shard is in the processor's hands."""
+        if self._is_dispatching or self.state not in ("initializing", "running", "ending", "halted"):
+            return False
+        return self.state == "initializing" or not self._caller.is_running
+
+    def _pause_or_go_on(self, pause: Pause) -> None:
+        """Stop reading and drop what was read ahead, or read on; what is in hand goes on, what comes again waits."""
+        self._brake, dispatcher = Brake(pause.at_ms), self._dispatcher
+        if dispatcher is not None:
+            dispatcher.pause(is_paused=self._brake.is_on)
+        if self._brake.is_on:
+            if dispatcher is not None and self.state == "running" and self._intake.is_open:
+                self._intake.close(self._ledger.head)
+                self._intake.give_back(dispatcher.drop_ahead())
+                self._tell_progress()
+        elif self._caller.is_held_back:
+            self._run_hook()
+        else:
+            self._hand_over()
+
+    def _run_hook(self) -> None:
+        """Call the hook in hand, unless a pause holds it back."""
+        if self._caller.hook is not None and self._brake.holds_back(self._caller.hook.name):
+            self._caller.hold_back()
+        else:
+            self._caller.run()
 
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._ledger.head is not None or bool(self._intake)
@@ -211,9 +256,13 @@ class Pipeline(Supervisor):
         dispatcher = self._dispatcher
         if self.state != "running" or dispatcher is None:
             return
+        if self._brake.is_on:
+            return
         while self._intake and dispatcher.wants_more:
             dispatcher.take_in(self._intake.take())
         dispatcher.go_on()
+        if self._children is not None:
+            dispatcher.finish_up()
         if not dispatcher.is_idle:
             return
         if not self._intake.is_open:
@@ -252,7 +301,7 @@ class Pipeline(Supervisor):
 
     def _confirmed(self) -> None:
         if self._caller.is_held_back:
-            self._caller.run()
+            self._run_hook()
         elif self._dispatcher is not None:
             self._dispatcher.confirmed()
 
@@ -280,7 +329,7 @@ class Pipeline(Supervisor):
         if self._is_draining:
             self._say_goodbye()
         else:
-            self._caller.run()
+            self._run_hook()
 
     def _fail(self, error: Exception) -> None:
         pause_s = self._caller.fail(error, is_last=self._is_draining)
@@ -300,9 +349,11 @@ class Pipeline(Supervisor):
             error=reason,
             position=at,
             attempts=attempts,
-            how_to_resume="mend the cause and restart this worker: the shard then goes on from its checkpoint; "
-            "where a record is the cause, 'A halted shard' in docs/leases.md tells how to find and pass over it",
+            how_to_resume="mend the cause and restart this worker, or, if it lies elsewhere, use kcl resume FILE "
+            f"--shard {self._shard_id}: the shard then goes on from its checkpoint; where a record is the cause, "
+            "'A halted shard' in docs/leases.md tells how to find and pass over it",
         )
+        self._worker.halts.note(HaltedShard(self._shard_id, reason, at))
         self._lease.tell(Halted(Halt(reason[:TEXT_CHARACTERS], at)))
         self._intake.drop(self._ledger.head)  # it comes again with another ownership
         self._tell_progress()
@@ -313,10 +364,12 @@ class Pipeline(Supervisor):
         self._set_limit(drain.until_at)
         if not self._is_draining:
             self._is_draining = True
-            self._stop_reading()
+            self._stop_reading(flushes=not self._brake.is_on)
             self._tell_progress()
             if not self._caller.is_running and not self._is_dispatching:
                 self._say_goodbye()
+        if self._is_dispatching and self._worker.is_left():
+            self._say_farewell()
 
     def _set_limit(self, until_at: float) -> None:
         """Set when the drain ends at the latest; a limit only ever comes nearer."""
@@ -330,10 +383,10 @@ class Pipeline(Supervisor):
     def _is_dispatching(self) -> bool:
         return self._dispatcher is not None and self._dispatcher.is_busy
 
-    def _stop_reading(self) -> None:
+    def _stop_reading(self, *, flushes: bool = False) -> None:
         self._intake.close(self._ledger.head)
         if self._dispatcher is not None:
-            self._dispatcher.stop()
+            self._dispatcher.stop(flushes=flushes)
         if self.state != "ending":
             self.state = "draining"
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kcl_py.leases import by_hand, rules
+from kcl_py.leases import by_hand, pausing, rules
 from kcl_py.leases.items import item_from_row
-from kcl_py.leases.requests import RELEASE, SEEK, Place
-from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, Halt, LeaseRow, Native, Request
+from kcl_py.leases.requests import RELEASE, RESUME, SEEK, Place
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, SHARD_END, Halt, LeaseRow, Native, Paused, Request
 from kcl_py.leases.store import AnyOf, Path, Write
 from kcl_py.records import SequenceNumber
 
@@ -57,6 +57,7 @@ def _case(name: str, row: LeaseRow, write: Write, *, native: dict[str, Any] | No
 FREE = a_row(owner=None, native={"owner": None, "fault": "broken", "lag_ms": 3, "lag_at_ms": 4, "delivered": "1002"})
 HALTED = a_row(native={"halted": Halt("ValueError", "1001"), "fault": "x", "lag_ms": 3, "lag_at_ms": 4})
 JAVA = LeaseRow(KEY, counter=3, owner="java-1", checkpoint="1000", has_native=False)
+JAVA_FREE = LeaseRow(KEY, counter=3, checkpoint="1000", has_native=False)
 MINE: dict[str, Any] = {"owner": ME, "token": "t-me"}
 AT = SequenceNumber(1500, 3)
 MOVED: dict[str, Any] = {"checkpoint": "1500", "sub": 3, "switches": 0}
@@ -64,6 +65,13 @@ GONE: dict[str, Any] = {"lag_ms": None, "lag_at_ms": None, "halted": None, "faul
 TO_SEEK = Request("r1", SEEK, "700")
 ASKED_TO_SEEK = a_row(native={"request": TO_SEEK, "delivered": "1002", "halted": Halt("ValueError", "1001")})
 IN_HANDOFF_TO_SEEK = a_handoff(native={"request": TO_SEEK})
+ASKED_TO_RESUME = a_row(
+    native={"request": Request("r1", RESUME), "delivered": "1002", "halted": Halt("ValueError", "1001")}
+)
+IN_HANDOFF_TO_RESUME = a_handoff(native={"request": Request("r1", RESUME)})
+PAUSE = Paused(70, "maintenance")
+PAUSED_ROW = a_row(native={"paused": PAUSE})
+QUIET = a_row(native={"paused": PAUSE, "quiet_for": 70})
 ASKED_TO_LET_GO = a_row(native={"request": Request("r1", RELEASE)})
 REPORT = rules.Report(position=AT, lag_ms=10, lag_at_ms=20, halted=Halt("KeyError", "1501"), stream="flights:18")
 
@@ -214,6 +222,48 @@ CASES = (
         native={"token": "t-new", "start_ms": 77, "request": None},
     ),
     _case(
+        "resume a halted shard",
+        ASKED_TO_RESUME,
+        rules.resume(ASKED_TO_RESUME, **MINE, fresh="t-new", position=AT),
+        counter=42,
+        native={"token": "t-new", "request": None, **GONE},
+        **MOVED,
+    ),
+    _case(
+        "resume in a handoff, where it was",
+        IN_HANDOFF_TO_RESUME,
+        rules.resume(IN_HANDOFF_TO_RESUME, **MINE, fresh="t-new"),
+        counter=42,
+        native={"token": "t-new", "request": None},
+    ),
+    _case(
+        "say that a paused shard is quiet",
+        PAUSED_ROW,
+        rules.heartbeat(PAUSED_ROW, **MINE, report=rules.Report(quiet_for=70)),
+        counter=42,
+        native={"quiet_for": 70},
+    ),
+    _case("go on after a pause", QUIET, rules.heartbeat(QUIET, **MINE), counter=42, native={"quiet_for": None}),
+    _case(
+        "take a paused row",
+        QUIET,
+        rules.take(QUIET, owner=OTHER, token="t-new", now_ms=77),
+        counter=42,
+        owner=OTHER,
+        switches=3,
+        native={"token": "t-new", "owner": OTHER, "taken_ms": 77, "quiet_for": None},
+    ),
+    _case(
+        "complete a row that was paused too late",
+        PAUSED_ROW,
+        rules.complete(PAUSED_ROW, **MINE, children=()),
+        counter=42,
+        owner=None,
+        checkpoint=SHARD_END,
+        switches=0,
+        native={"owner": None, "paused": None},
+    ),
+    _case(
         "refuse a request",
         ASKED_TO_SEEK,
         rules.refuse(ASKED_TO_SEEK, **MINE),
@@ -254,6 +304,20 @@ BY_HAND = (
     ),
     _case("ask", a_row(), by_hand.request(a_row(), TO_SEEK), native={"request": TO_SEEK}),
     _case("ask in a handoff", a_handoff(), by_hand.request(a_handoff(), TO_SEEK), native={"request": TO_SEEK}),
+    _case("pause", a_row(), pausing.pause(a_row(), PAUSE), native={"paused": PAUSE}),
+    _case(
+        "pause a row that is paused, with all others",
+        PAUSED_ROW,
+        pausing.pause(PAUSED_ROW, Paused(90, is_of_stream=True)),
+        native={"paused": Paused(70, is_of_stream=True)},
+    ),
+    Case(
+        "pause a row of the java client",
+        JAVA_FREE,
+        pausing.pause(JAVA_FREE, PAUSE),
+        LeaseRow(KEY, counter=4, checkpoint="1000", native=Native(paused=PAUSE)),
+    ),
+    _case("unpause", QUIET, pausing.unpause(QUIET), native={"paused": None}),
     _case("withdraw", ASKED_TO_SEEK, by_hand.withdraw(ASKED_TO_SEEK, TO_SEEK), native={"request": None}),
     _case(
         "evict",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,12 +16,16 @@ from botocore.exceptions import ClientError
 
 from actors import Clock
 from actors.clock import SystemClock
-from kcl_py import Config, Stream
+from kcl_py import Config, KclError, Stream
 from kcl_py.cli.asking import wait_for_answers
 from kcl_py.cli.leases import reset_command, set_command
 from kcl_py.cli.status import read_status
 from kcl_py.clients import Clients
 from kcl_py.config import Fetch, Leases
+from kcl_py.dead_letters.address import Address
+from kcl_py.dead_letters.kinesis import KinesisDeadLetters
+from kcl_py.dead_letters.s3 import S3DeadLetters
+from kcl_py.dead_letters.sqs import SqsDeadLetters
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.row import LeaseRow, Request
 from kcl_py.local.client import KinesisClient
@@ -33,6 +38,7 @@ from kcl_py.records import RecordBatch
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.tree.worker import Ids
 from tests.docs.pages import DOCS, blocks
+from tests.kcl_py.dead_letters.places import a_letter
 from tests.simclock import SimClock
 from tests.simloop import sim_loop, simulated
 
@@ -52,7 +58,11 @@ def policies() -> Iterator[frozenset[Permission]]:
         yield frozenset(found)
 
 
-RUN, CREATE, LOOK, MEND = policies()
+RUN, CREATE, LOOK, MEND, *LETTERS = policies()
+DESTINATIONS = ("kinesis:failures", "sqs:https://sqs.REGION.amazonaws.com/ACCOUNT/failures", "s3://failures/letters")
+"""As the page has them, in its order."""
+ACTIONS = {"TransactWriteItems": ["ConditionCheckItem", "PutItem"], "HeadBucket": ["ListBucket"]}
+"""Of operations that are not called as their action is. Source: the service authorization reference."""
 
 
 class Allowed:
@@ -65,9 +75,8 @@ class Allowed:
         method, operation = getattr(self._client, name), name.title().replace("_", "")
 
         async def call(**request: Any) -> Any:
-            on = f"table/{_table(request)}" if self._service == "dynamodb" else "stream/orders"
-            actions = ["ConditionCheckItem", "PutItem"] if operation == "TransactWriteItems" else [operation]
-            for action in actions:
+            on = _resource(self._service, request)
+            for action in ACTIONS.get(operation, [operation]):
                 permission = f"{self._service}:{action}", on
                 if permission not in self._permissions:
                     message = f"somebody is not authorized to perform {permission[0]} on {on}"
@@ -78,10 +87,18 @@ class Allowed:
         return call
 
 
-def _table(request: dict[str, Any]) -> str:
+def _resource(service: str, request: dict[str, Any]) -> str:
+    """Return what a request is about, as the page's ARNs end."""
+    match service:
+        case "kinesis":
+            return f"stream/{request.get('StreamName', 'orders')}"
+        case "sqs":
+            return str(request["QueueUrl"]).rpartition("/")[2]
+        case "s3":
+            folder, slash, _ = str(request.get("Key", "")).partition("/")
+            return f"{request['Bucket']}{slash}{folder}{slash}{slash and '*'}"
     items = [next(iter(item.values())) for item in request.get("TransactItems", ())]
-    name: str = (items or [request])[0]["TableName"]
-    return name
+    return f"table/{(items or [request])[0]['TableName']}"
 
 
 class Counting(RecordProcessor):
@@ -249,3 +266,39 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
     assert set_command(file, record["ShardId"], record["SequenceNumber"], is_sure=True) == 0
     asyncio.run(wait())
     assert account.used == LOOK | MEND
+
+
+class Taking:
+    """Takes whatever dead letters are stored by."""
+
+    async def describe_stream_summary(self, **_: Any) -> dict[str, Any]:
+        return {"StreamDescriptionSummary": {"StreamStatus": "ACTIVE"}}
+
+    async def get_queue_attributes(self, **_: Any) -> dict[str, Any]:
+        return {"Attributes": {"MaximumMessageSize": "1048576"}}
+
+    async def put_record(self, **_: Any) -> None: ...
+    async def send_message(self, **_: Any) -> None: ...
+    async def head_bucket(self, **_: Any) -> None: ...
+    async def put_object(self, **_: Any) -> None: ...
+
+
+async def keep_a_letter(text: str, permissions: frozenset[Permission], used: set[Permission]) -> None:
+    """Look at a destination and store a letter there, as a worker does."""
+    address = Address.of(text)
+    client: Any = Allowed(Taking(), address.kind, permissions, used)
+    destination = {"kinesis": KinesisDeadLetters, "sqs": SqsDeadLetters, "s3": S3DeadLetters}[address.kind]
+    letters: Any = destination(client, address, clock=SystemClock())
+    await letters.look()
+    await letters.store(a_letter())
+
+
+@pytest.mark.parametrize(("text", "policy"), list(zip(DESTINATIONS, LETTERS, strict=True)))
+def test_dead_letters_need_what_their_policy_says(text: str, policy: frozenset[Permission]) -> None:
+    """No more than that; and what is missing is named."""
+    used: set[Permission] = set()
+    asyncio.run(keep_a_letter(text, policy, used))
+    assert used == policy
+    for missing in policy:
+        with pytest.raises(KclError, match=re.escape(f"{missing[0]} on {missing[1]}")):
+            asyncio.run(keep_a_letter(text, policy - {missing}, set()))

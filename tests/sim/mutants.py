@@ -385,6 +385,9 @@ MUTANTS = (
         "        for child in children:\n            await",
         "        for child in children[:1]:\n            await",
     ),
+    # pauses
+    Mutant("begin what is paused", "kcl_py/tree/pipeline.py", "Brake(start.paused_at_ms)", "Brake()"),
+    Mutant("rest with a batch in hand", "kcl_py/tree/steering.py", " or not is_idle or", " or"),
     # watching
     Mutant(
         "never look again at what a silent worker of a large table holds",

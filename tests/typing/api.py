@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, assert_type
+from typing import ClassVar, Literal, assert_type
 
 import anyio
 from pyspark.sql import SparkSession
@@ -47,6 +47,8 @@ from actors import (
 from actors.testing import EventLog, ManualClock, settle
 from kcl_py import (
     AwsSetupError,
+    Batched,
+    Batcher,
     Checkpointer,
     CheckpointFailedError,
     Clients,
@@ -56,11 +58,13 @@ from kcl_py import (
     CredentialsError,
     EndpointError,
     Failure,
+    HaltedShard,
     Ids,
     KclError,
     LeaseLostError,
     LeaseStore,
     LeaseTableError,
+    Middleware,
     Node,
     Outcome,
     OwnedShard,
@@ -69,6 +73,7 @@ from kcl_py import (
     Record,
     RecordBatch,
     RecordProcessor,
+    Records,
     Redelivery,
     Reject,
     Retry,
@@ -77,7 +82,10 @@ from kcl_py import (
     Stream,
     StreamIdentityError,
     StreamNotFoundError,
+    ToBatch,
+    processor,
 )
+from kcl_py.dead_letters import DeadLetter, DeadLetterError, DeadLetters, parse
 from kcl_py.testing import (
     Entry,
     FakeStream,
@@ -162,16 +170,59 @@ class Orders(RecordProcessor):
     async def shutdown_requested(self, checkpointer: Checkpointer) -> None: ...
 
 
+class Objects(RecordProcessor):
+    """Gives records to a batcher."""
+
+    batchers: ClassVar[Mapping[str, Batcher]] = {
+        "s3": Batcher(max_records=500, max_bytes=1_000_000, max_age_s=1.0, concurrency=2, max_keys=10)
+    }
+
+    async def process(self, record: Record) -> ToBatch | None:
+        if not record.data:
+            return None
+        return ToBatch("s3", value=record.data, key=record.partition_key, flush=False, size_bytes=len(record.data))
+
+    async def handle_batch(self, batch: Batched) -> Mapping[Record, Exception]:
+        assert_type((batch.batcher, len(batch)), tuple[str, int])
+        hash(batch.key)
+        assert batch.trigger in ("size", "bytes", "age", "flush", "keys", "drain", "end")
+        assert list(batch) == batch.items
+        return {record: ValueError("no") for record, value in batch if value is None}
+
+
+class Kept:
+    """A destination of dead letters of one's own."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+
+    async def store(self, letter: DeadLetter) -> None:
+        if len(self.lines) == 1000:
+            raise DeadLetterError("cannot store any more", retryable=False)
+        self.lines.append(letter.encoded())
+
+    def replay(self) -> Iterator[Record]:
+        for line in self.lines:
+            letter = parse(line)
+            assert_type((letter.stream, letter.shard_id, letter.name), tuple[str, str, str])
+            assert_type((letter.attempts, letter.reason, letter.failed_s), tuple[int, str, float])
+            yield letter.record
+
+
 async def work(source: Source, leases: LeaseStore, clock: Clock) -> Outcome:
     """Run a worker on a stream and a table of its own."""
     config = Config.load(Path("orders.yaml"), env={"KCL_APP": "orders"})
     again = Config.model_validate({"app": "orders", "stream": "orders", "processor": "orders:Orders"})
     assert_type(config, Config)
     assert_type(again.leases.failover_s, float)
-    clients, ids = Clients(source, leases), Ids(random.Random(7))
+    kept: DeadLetters = Kept()
+    clients, ids = Clients(source, leases, dead_letters=kept), Ids(random.Random(7))
     async with Stream(config, processor=Orders, clients=clients, clock=clock, ids=ids) as stream:
         assert_type(stream.tree(), Node)
         show(stream.tree())
+        stream.set_rate(records=100, bytes=None)
+        assert_type((stream.rate.records, stream.rate.bytes), tuple[int | None, int | None])
+        assert_type(await stream.halted(), HaltedShard)
         stream.stop(grace_s=5)
         outcome = await stream.wait()
     assert_type((outcome.unfinished, outcome.has_let_go, outcome.is_clean), tuple[int, bool, bool])
@@ -202,6 +253,42 @@ async def exit_code() -> int:
     except KclError:
         return 1
     return 0
+
+
+# --- kcl_py: functions, loops and middlewares ----------------------------------------------------------------------
+
+
+class Slow(Middleware):
+    """Looks at what a middleware is told."""
+
+    def initialize(self, shard: OwnedShard) -> None:
+        assert_type(shard.epoch, int)
+
+    def after_record(self, record: Record, outcome: object, took_s: float) -> None:
+        assert_type((record.partition_key, took_s), tuple[str, float])
+
+
+@processor
+async def look_at_one(payload: bytes) -> None:
+    """Take a payload."""
+
+
+@processor(middlewares=[Slow, Middleware()])
+async def look_at_all(payloads: list[dict[str, int]], batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Take payloads."""
+    await checkpointer.checkpoint(batch)
+
+
+async def loop(config: Config) -> None:
+    """Take records in a loop; give functions to a worker."""
+    async with Stream(config, processor=Records) as stream:
+        async for each in stream.records():
+            assert_type(each, Record)
+        async for each in stream.records(ack="explicit"):
+            assert_type((stream.ack(each), stream.nack(each)), tuple[bool, bool])
+    assert_type(look_at_one, type[RecordProcessor])
+    assert_type(look_at_all, type[RecordProcessor])
+    Stream(config, processor=look_at_one)
 
 
 # --- kcl_py.testing: the processor in tests -----------------------------------------------------------------------

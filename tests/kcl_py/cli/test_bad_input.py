@@ -156,6 +156,25 @@ def test_check_says_of_a_processor_what_was_expected_and_found(folder: Path) -> 
     ]
 
 
+def test_check_says_of_a_function_what_was_expected_and_found(folder: Path) -> None:
+    """Also where another one of its module is named."""
+    text = "from kcl_py import processor\n@processor\nasync def handle(): ...\nOther = None\n"
+    (folder / "functions.py").write_text(text, encoding="utf-8")
+    fault = "expected a payload, a record or a batch among the parameters, found none"
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "functions:handle")))
+    assert error_lines(done) == [f"error: worker.yaml: processor: {fault}"]
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "functions:Other")))
+    assert error_lines(done) == [f"error: worker.yaml: processor: cannot use processor 'functions:handle': {fault}"]
+
+
+def test_check_refuses_a_processor_that_needs_a_loop(folder: Path) -> None:
+    """Nobody would take the records."""
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "kcl_py:Records")))
+    assert error_lines(done) == [
+        "error: worker.yaml: processor: expected process_records or process to be overridden, found neither"
+    ]
+
+
 def test_check_imports_the_processor_of_a_variable_beside_other_faults(folder: Path) -> None:
     """What the worker would import, not what the file says."""
     file = write(folder, GOOD.replace("mine:Good", "nowhere:Good") + "? [a]\n: b\n")

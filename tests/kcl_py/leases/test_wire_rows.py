@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kcl_py.leases.attributes import Attribute, decode_item, encode_item
 from kcl_py.leases.items import item_from_row, row_from_item, scan_from_items
-from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Request
+from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Paused, Request
 from kcl_py.leases.wire_rows import row_from_wire, scan_from_wire
 from tests.contract.lease_rows import BY_HAND, CASES, JAVA, a_row, stored
 
@@ -36,6 +36,8 @@ ODD: tuple[Attribute, ...] = (
     {"M": {}},
     {"M": {"error": {"S": "E"}}},
     {"M": {"token": {"N": "1"}}},
+    {"M": {"at": {"N": "5"}, "of": {"S": "stream"}}},
+    {"M": {"at": {"S": "soon"}, "why": {"N": "1"}}},
 )
 NAMES = (*encode_item(item_from_row(a_row(children=("c",), checkpoint_owner="o/1"))), "entityType", "somebodyElses")
 FIELDS = (
@@ -54,6 +56,8 @@ FIELDS = (
     "halted",
     "fault",
     "request",
+    "paused",
+    "quiet",
 )
 
 _odd = st.sampled_from(ODD)
@@ -93,6 +97,7 @@ def test_every_field_is_read_in_c() -> None:
         "halted": Halt("E", "1"),
         "later": (Later("7", 8),),
         "request": Request("r", "seek", "7"),
+        "paused": Paused(7, "maintenance", is_of_stream=True),
         "str | None": "x",
         "int | None": 7,
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors import Ref
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import Checkpointer, RecordProcessor
@@ -51,11 +52,12 @@ async def a_pipeline(
     source: Source | None = None,
     work: Work | None = None,
     processor: type[RecordProcessor] | None = None,
+    dead_letters: DeadLetters | None = None,
     **options: Any,
 ) -> AsyncIterator[Played]:
     """Run a Pipeline, born stopped."""
     source = source or ScriptedSource(*replies)
-    async with a_stage(source=source, work=work, processor=processor, **options) as stage:
+    async with a_stage(source=source, work=work, processor=processor, dead_letters=dead_letters, **options) as stage:
         lease = await stage.neighbour("lease")
         ref = await stage.play("pipeline", lambda: Pipeline(stage.worker, SHARD))
         yield Played(stage, ref, lease, stage.fence())

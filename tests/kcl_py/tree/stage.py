@@ -8,7 +8,7 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -16,8 +16,10 @@ import structlog
 from actors import Actor, Child, Question, Ref, Restart, Supervisor, running
 from actors.testing import EventLog
 from kcl_py.config import Config
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
@@ -192,6 +194,7 @@ async def a_stage(
     rows: Iterable[LeaseRow] = (),
     work: Work | None = None,
     processor: type[RecordProcessor] | None = None,
+    dead_letters: DeadLetters | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
     """Set up a worker without a tree; ``options`` are those of the configuration."""
@@ -203,6 +206,7 @@ async def a_stage(
     )
     processor = processor or diary.processor("me", work)
     worker = _worker(config, clock, generator, source or ScriptedSource(), WiredStore(store, wire), processor)
+    worker = replace(worker, dead_letters=dead_letters)
     events = EventLog()
     async with running(_Cast, name="stage", clock=clock, observer=events) as root:
         stage = Stage(root.ref, worker, store, wire, diary, events)
@@ -234,6 +238,7 @@ def _worker(
         slots=Slots(config.delivery.concurrency),
         pulse=Pulse(config.leases.margin_s / 2, clock.monotonic()),
         started_at=clock.monotonic(),
+        rate=Rate(config.delivery.rate.records, config.delivery.rate.bytes),
     )
 
 

@@ -1,11 +1,23 @@
 """``process``: records one by one, in lanes of a key, and what becomes of each."""
 
 import asyncio
+from typing import ClassVar
 
 import pytest
 from structlog.testing import LogCapture
 
-from kcl_py import Record, Redelivery, Reject, Retry
+from kcl_py import (
+    Batched,
+    Batcher,
+    Checkpointer,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Redelivery,
+    Reject,
+    Retry,
+    ToBatch,
+)
 from kcl_py.delivery.earlier import Earlier
 from kcl_py.leases.row import Halt, Later, LeaseRow, Native
 from kcl_py.tree.messages import (
@@ -21,6 +33,7 @@ from kcl_py.tree.messages import (
     Start,
     Why,
 )
+from kcl_py.tree.steering import Pause, Rested
 from tests.kcl_py.tree.lanes import Desk, at, keyed
 from tests.kcl_py.tree.pipelines import EPOCH, Played, a_pipeline
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_reply, until
@@ -114,6 +127,18 @@ async def test_nack_waits_as_long_as_it_says() -> None:
 
 
 @simulated
+async def test_nack_comes_again_though_its_timer_has_rung_too_early() -> None:
+    """Event loops round, and a machine that was frozen has another time than they: it is set again."""
+    desk = Desk(answers={"1": [Retry(after_s=10.0)]})
+    async with a_pipeline(keyed("a"), processor=desk.processor()) as played:
+        played.begin()
+        await until(lambda: len(desk.seen) == 1)
+        await asyncio.sleep(5.0)
+        played.stage.clock.offset_s -= 2.0  # type: ignore[attr-defined]
+        await until(lambda: prefix(played) == 1, within_s=20.0)
+
+
+@simulated
 async def test_exhausted_record_halts_its_shard() -> None:
     """The default: nothing more is handed over, and the row says which record it is."""
     desk = Desk(answers={"2": [ValueError("no")] * 3}, work_s={"3": 0.5})
@@ -182,7 +207,7 @@ async def test_answer_that_means_nothing_is_a_failure() -> None:
         played.begin()
         halted = await played.lease.hears(Halted)
         assert halted.halt.error == (
-            "ProcessorError: cannot use what process returned: expected None, Retry or Reject, found bool"
+            "ProcessorError: cannot use what process returned: expected None, Retry, Reject or ToBatch, found bool"
         )
 
 
@@ -355,3 +380,70 @@ async def test_batch_that_an_owner_before_has_put_off_waits_whole() -> None:
         await until(lambda: prefix(played) == 3, within_s=60.0)
         assert played.numbers() == [[1, 2], [3]]
         assert played.handovers[0].begun_at >= 29.9
+
+
+@pytest.mark.parametrize("form", ["batch", "lanes"])
+@simulated
+async def test_processor_that_stalls_on_a_full_queue_loses_nothing(form: str) -> None:
+    """33 s in one call while all that may be read ahead waits: async-kinesis drops the rest of the batch after 30 s."""
+    stalls = {"1": 33.0}
+
+    class Batches(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+            await asyncio.sleep(stalls.pop("1", 0.01))
+            desk.seen += batch.records
+
+    desk = Desk(work_s=stalls)
+    processor = Batches if form == "batch" else desk.processor()
+    replies = [keyed("a" * 100, first=first) for first in range(1, 1001, 100)]
+    delivery = {"batch": {"max_records": 10}, "max_ahead": {"records": 200}}
+    async with a_pipeline(*replies, processor=processor, delivery=delivery) as played:
+        played.begin()
+        await asyncio.sleep(32.0)
+        assert prefix(played) == 0
+        await until(lambda: prefix(played) == 1000, within_s=120.0)
+        assert desk.numbers() == list(range(1, 1001))
+
+
+@simulated
+async def test_paused_lanes_finish_what_is_in_hand_and_go_on_where_they_were() -> None:
+    """Nothing more is handed over, also of what is put off or was read ahead; then all of it, each once."""
+    desk = Desk(work_s={"1": 2.0}, answers={"3": [Retry(after_s=5.0)]})
+    source = ScriptedSource(keyed("aabb"), keyed("c" * 10, first=5))
+    async with a_pipeline(source=source, processor=desk.processor(), delivery={"concurrency": 2}) as played:
+        played.begin()
+        await asyncio.sleep(0.05)
+        played.ref.tell(Pause(7))
+        rested = await played.lease.hears(Rested)
+        seen = desk.numbers()
+        assert (rested.at_ms, desk.in_hand) == (7, set())
+        source.replies.append(keyed("c" * 12, first=3))
+        await asyncio.sleep(60.0)
+        assert desk.numbers() == seen
+        played.ref.tell(Pause(None))
+        await until(lambda: prefix(played) == 14, within_s=60.0)
+        assert sorted(desk.done, key=int) == [str(number) for number in range(1, 15)]
+
+
+@simulated
+async def test_paused_shard_that_is_drained_flushes_nothing() -> None:
+    """What waits in its batchers comes again elsewhere, when that goes on."""
+    seen = []
+
+    class Batching(RecordProcessor):
+        batchers: ClassVar = {"all": Batcher(max_records=10, max_age_s=60.0)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("all")
+
+        async def handle_batch(self, batch: Batched) -> None:
+            seen.append(batch)
+
+    async with a_pipeline(keyed("abc"), processor=Batching) as played:
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Pause(7))
+        await played.lease.hears(Rested)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        drained = await played.lease.hears(Drained)
+        assert (drained.prefix, drained.unfinished, seen) == (None, 0, [])
