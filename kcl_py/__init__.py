@@ -12,6 +12,8 @@ from kcl_py.errors import (
     CheckpointFailedError,
     ConfigError,
     CredentialsError,
+    DuplicateInWorkError,
+    EffectsRefusedError,
     EndpointError,
     KclError,
     LeaseLostError,
@@ -24,15 +26,17 @@ from kcl_py.errors import (
 from kcl_py.functions.decorator import processor
 from kcl_py.middleware import Middleware
 from kcl_py.outcomes import Reject, Retry, ToBatch
-from kcl_py.processor import Checkpointer, Failure, OwnedShard, RecordProcessor
-from kcl_py.records import Record, RecordBatch, Redelivery, SequenceNumber
+from kcl_py.processor import Checkpointer, Failure, OwnedShard, PreparedCheckpoint, RecordProcessor
+from kcl_py.records import Identity, Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
     from actors import Clock, Node
     from kcl_py.clients import Clients
     from kcl_py.config import Config
+    from kcl_py.dedup import Dedup
     from kcl_py.leases.store import LeaseStore
     from kcl_py.offers import Records
+    from kcl_py.once import Once
     from kcl_py.sources.source import Source
     from kcl_py.tree.halts import HaltedShard
     from kcl_py.tree.stream import Outcome, Stream
@@ -49,9 +53,13 @@ __all__ = [
     "Config",
     "ConfigError",
     "CredentialsError",
+    "Dedup",
+    "DuplicateInWorkError",
+    "EffectsRefusedError",
     "EndpointError",
     "Failure",
     "HaltedShard",
+    "Identity",
     "Ids",
     "KclError",
     "LeaseLostError",
@@ -59,9 +67,11 @@ __all__ = [
     "LeaseTableError",
     "Middleware",
     "Node",
+    "Once",
     "Outcome",
     "OwnedShard",
     "PositionError",
+    "PreparedCheckpoint",
     "ProcessorError",
     "Record",
     "RecordBatch",
@@ -83,10 +93,12 @@ _LAZY = {
     "Clients": "kcl_py.clients",
     "Clock": "actors",
     "Config": "kcl_py.config",
+    "Dedup": "kcl_py.dedup",
     "HaltedShard": "kcl_py.tree.halts",
     "Ids": "kcl_py.tree.worker",
     "LeaseStore": "kcl_py.leases.store",
     "Node": "actors",
+    "Once": "kcl_py.once",
     "Outcome": "kcl_py.tree.stream",
     "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",

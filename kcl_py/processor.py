@@ -10,20 +10,24 @@ import importlib
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partialmethod
 from os import PathLike, fspath
 from types import FunctionType
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from kcl_py.batchers import Batched, Batcher, batcher_faults
 from kcl_py.compat.versions import version_of
+from kcl_py.effects import Effect
 from kcl_py.errors import ProcessorError
 from kcl_py.middleware import Listed, middleware_faults
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.printable import one_line
-from kcl_py.records import Record, RecordBatch, SequenceNumber
+from kcl_py.records import Identity, Record, RecordBatch, SequenceNumber
+
+if TYPE_CHECKING:
+    from kcl_py.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,24 @@ class OwnedShard:
     """Shards that this one was split or merged from, as far as they are known; none, one or two."""
     checkpoint: str = "TRIM_HORIZON"
     """As the lease table had it: ``TRIM_HORIZON``, ``LATEST`` or ``AT_TIMESTAMP`` if ``position`` is None."""
+    pending: SequenceNumber | None = None
+    """A checkpoint that a processor before this one has prepared and not committed."""
+    pending_state: bytes | None = None
+    """What it has stored with that."""
+    tables: "Tables | None" = field(default=None, repr=False, compare=False)
+    """The DynamoDB that holds the leases, for ``Once`` and ``Dedup``."""
+
+    def identity(self, record: Record) -> Identity:
+        """Return what tells a record of this shard from all others, for ever."""
+        return record.identity(self.stream, self.shard_id)
+
+
+class PreparedCheckpoint(Protocol):
+    """A checkpoint that is stored, but does not count yet."""
+
+    async def commit(self) -> None:
+        """Make it count; nothing to do if the stored checkpoint has come as far. Raises as ``checkpoint`` does."""
+        ...
 
 
 class Checkpointer(Protocol):
@@ -56,6 +78,48 @@ class Checkpointer(Protocol):
             LeaseLostError: the shard is another worker's now, or may be; stop working on it.
             PositionError: ``at`` is nothing that was handed over: another shard's, say, or still to come.
             CheckpointFailedError: it could not be stored in time; calling again may help.
+        """
+        ...
+
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        """Store a checkpoint that counts only when it is committed; returns once it is stored.
+
+        Until then the shard begins before it again, and ``OwnedShard`` shows it, with its state, to the processor that
+        begins there. It replaces one that was prepared before; any checkpoint that you store ends it.
+
+        Args:
+            at: as for ``checkpoint``; nothing is stored where the stored checkpoint has come as far.
+            state: what is to be known of it, at most 1,024 bytes.
+
+        Raises:
+            ValueError: the state is longer.
+            LeaseLostError, PositionError, CheckpointFailedError: as for ``checkpoint``.
+        """
+        ...
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        """Apply effects in DynamoDB and store that everything up to ``at`` is finished: in one transaction, or neither.
+
+        The tables are in the account and region of the lease table.
+
+        Args:
+            effects: at most 99, of all records between the stored checkpoint and ``at``; on other items than one
+                another's.
+            at: a record or batch that this processor was handed.
+
+        Returns:
+            Whether this call has applied them. False: the stored checkpoint has come as far already, so nothing was
+            applied.
+
+        Raises:
+            EffectsRefusedError: DynamoDB does not take them: a condition of theirs does not hold, say. Neither they nor
+                the checkpoint are written, and the lease is still held.
+            LeaseLostError: the shard is another worker's now, or may be. Either both are written, or neither.
+            PositionError: as for ``checkpoint``.
+            CheckpointFailedError: it could not be done in time, and is not; calling again may help. Or an attempt that
+                was cut off has applied a part of it since: raise, the rest comes again.
         """
         ...
 

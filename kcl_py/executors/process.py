@@ -4,6 +4,7 @@ A child that ends by itself is a failed attempt, and the next attempt has a new 
 hook that is cancelled takes its child with it, since there is no other way to stop it.
 """
 
+from dataclasses import replace
 from typing import Any, ClassVar
 from weakref import finalize
 
@@ -36,7 +37,8 @@ class Isolated(Hosted):
 
     async def call(self, hook: str, *arguments: Any) -> Any:
         if hook == "initialize":
-            (self._shard,) = arguments
+            [shard] = arguments
+            self._shard = replace(shard, tables=None)  # the way to DynamoDB is the worker's
             await self._started()
             return None
         if hook in LAST and self._child is None:

@@ -1,14 +1,18 @@
 """A function that is called for each batch."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from kcl_py.effects import Effect
+from kcl_py.errors import PositionError
 from kcl_py.functions.payload import Decode
 from kcl_py.functions.signature import Signature
 from kcl_py.outcomes import BatchOutcome, Reject, Verdict
-from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
+from kcl_py.processor import Checkpointer, OwnedShard, PreparedCheckpoint, RecordProcessor
 from kcl_py.records import Record, RecordBatch
+
+P = TypeVar("P", Record, RecordBatch, Record | RecordBatch | None)
 
 
 class BatchFunction(RecordProcessor):
@@ -73,9 +77,33 @@ class Short:
     rejected: Mapping[Record, Reject]
 
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        end = at.records[-1] if isinstance(at, RecordBatch) else at
-        first = next(iter(self.rejected))
-        if end is None or end.position < first.position:
+        if self._is_short(at):
             await self.inner.checkpoint(at)
-        elif (index := self.batch.records.index(first)) > 0:
+        elif (index := self.batch.records.index(self._first)) > 0:
             await self.inner.checkpoint(self.batch.records[index - 1])
+
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        return await self.inner.prepare(self._within(at, "prepare a checkpoint"), state=state)
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        self._within(at, "apply effects")
+        return await self.inner.once(effects, at=at)
+
+    @property
+    def _first(self) -> Record:
+        return next(iter(self.rejected))
+
+    def _is_short(self, at: Record | RecordBatch | None) -> bool:
+        end = at.records[-1] if isinstance(at, RecordBatch) else at
+        return end is None or end.position < self._first.position
+
+    def _within(self, at: P, what: str) -> P:
+        if self._is_short(at):
+            return at
+        raise PositionError(
+            f"cannot {what} of {self.batch.shard_id!r}: expected a position before record "
+            f"{self._first.sequence_number}, which could not be decoded and has yet to be dealt with; checkpoint what "
+            "comes before it, and the rest of the batch comes again without it"
+        )

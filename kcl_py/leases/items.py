@@ -18,18 +18,21 @@ from kcl_py.leases.row import (
     MalformedRowError,
     Native,
     Paused,
+    Pending,
     Request,
     WorkerRow,
 )
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
-from kcl_py.records import is_number
+from kcl_py.records import SequenceNumber, is_number
 
 WORKER_STATES = ("starting", "active", "draining")
 STREAM = "stream"
 """What ``native.paused.of`` says where the whole stream is paused."""
 UNSET_IN_WORKER = ("max", "strategy", "held_off", "changed")
 """Attributes of a worker row that are removed when they have no value."""
+PENDING = ("pendingCheckpoint", "pendingCheckpointSubSequenceNumber", "pendingCheckpointState")
+"""A prepared checkpoint."""
 
 
 class _Fields:
@@ -148,6 +151,7 @@ def row_from_item(item: Item) -> LeaseRow:
         children=fields.ids("childShardIds"),
         hash_range=_hash_range(fields),
         throughput_kbps=credible(fields.number("throughputKBps")),
+        pending=pending(*(item.get(name) for name in PENDING)),
         native=Native() if native is None else _native(native),
         has_native=native is not None,
     )
@@ -169,6 +173,7 @@ def item_from_row(row: LeaseRow) -> dict[str, Any]:
         startingHashKey=None if first is None else str(first),
         endingHashKey=None if last is None else str(last),
         throughputKBps=row.throughput_kbps,
+        **fields_from_pending(row.pending),
         native=map_from_native(row.native) if row.has_native else None,
     )
 
@@ -193,7 +198,24 @@ def map_from_native(native: Native) -> dict[str, Any]:
         request=None if native.request is None else map_from_request(native.request),
         paused=None if native.paused is None else map_from_pause(native.paused),
         quiet=native.quiet_for,
+        transaction=native.transaction,
     )
+
+
+def fields_from_pending(pending: Pending | None) -> dict[str, Any]:
+    """Write the attributes of a prepared checkpoint."""
+    if pending is None:
+        return {}
+    values = (str(pending.position), pending.position.sub, pending.state)
+    return _present(**dict(zip(PENDING, values, strict=True)))
+
+
+def pending(checkpoint: object, sub: object, state: object) -> Pending | None:
+    """Read a prepared checkpoint; None for one that is no position, such as the Java client's of a shard's end."""
+    if not isinstance(checkpoint, str) or not is_number(checkpoint):
+        return None
+    number = sub if isinstance(sub, int) and not isinstance(sub, bool) else 0
+    return Pending(SequenceNumber(int(checkpoint), number), state if isinstance(state, bytes) else None)
 
 
 def map_from_halt(halt: Halt) -> dict[str, str]:
@@ -306,4 +328,5 @@ def _native(fields: _Fields) -> Native:
         request=fields.request(),
         paused=fields.pause(),
         quiet_for=fields.whole("quiet"),
+        transaction=fields.text("transaction"),
     )

@@ -71,6 +71,15 @@ class Paused:
 
 
 @dataclass(frozen=True, slots=True)
+class Pending:
+    """A checkpoint that a processor has prepared and not yet committed."""
+
+    position: SequenceNumber
+    state: bytes | None = None
+    """What the processor wants to know of it when it finds it again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """The ``native`` map of a lease row."""
 
@@ -103,6 +112,8 @@ class Native:
     paused: Paused | None = None
     quiet_for: int | None = None
     """Of which pause, by its ``at_ms``, the holder has said that nothing of the shard is in hand; volatile."""
+    transaction: str | None = None
+    """The last transaction that has stored a checkpoint together with effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,7 @@ class LeaseRow:
     native: Native = field(default_factory=Native)
     has_native: bool = True
     """False for a row that only Java workers have written."""
+    pending: Pending | None = None
 
     @property
     def holder(self) -> str | None:
@@ -161,6 +173,11 @@ class LeaseRow:
     def position(self) -> SequenceNumber | None:
         """The stored checkpoint, or None while it is a sentinel."""
         return None if self.checkpoint in SENTINELS else SequenceNumber(int(self.checkpoint), self.sub)
+
+    def pending_after(self, position: SequenceNumber | None) -> Pending | None:
+        """The prepared checkpoint, if it lies beyond ``position``."""
+        pending = self.pending
+        return None if pending is None or (position is not None and pending.position <= position) else pending
 
 
 @dataclass(frozen=True, slots=True)

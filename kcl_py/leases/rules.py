@@ -5,11 +5,10 @@ One function for each line of docs/leases.md, "Writes". Each takes the row as la
 ``owner`` is ``<worker id>/<incarnation>``, ``token`` the one that this ownership's take wrote.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from kcl_py.leases.items import item_from_row, list_from_later, map_from_halt, map_from_native
+from kcl_py.leases.items import list_from_later, map_from_halt, map_from_native
 from kcl_py.leases.paths import (
     CHECKPOINT,
     CHILDREN,
@@ -35,8 +34,6 @@ from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Na
 from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
-
-Outcome = Literal["succeeded", "lost", "again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +83,7 @@ def parent_is_mine(row: LeaseRow, *, owner: str, token: str) -> Write:
 
     Also whether the stream is paused, which the child's row repeats.
     """
-    held = _held(row, "create child", owner=owner, token=token)
+    held = by_holder(row, "create child", owner=owner, token=token)
     return replace(held, tests=(*held.tests, *paused_as(row)))
 
 
@@ -196,7 +193,7 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
     Whatever was asked meanwhile comes too late.
     """
     return replace(
-        _held(row, "complete", owner=owner, token=token),
+        by_holder(row, "complete", owner=owner, token=token),
         set={
             COUNTER: row.counter + 1,
             CHECKPOINT: SHARD_END,
@@ -247,7 +244,7 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
     What comes later from under the old ``token`` has no effect. ``fresh`` is the same for each try to answer one
     request, so that a read tells whether one of them took effect.
     """
-    held = _held(row, "seek", owner=owner, token=token)
+    held = by_holder(row, "seek", owner=owner, token=token)
     start = native("start")
     return Write(
         operation=held.operation,
@@ -270,7 +267,7 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
 
 def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: SequenceNumber | None = None) -> Write:
     """Build a holder's answer to a request to go on in a new ownership: as ``seek``, but where it is."""
-    held = _held(row, "resume", owner=owner, token=token)
+    held = by_holder(row, "resume", owner=owner, token=token)
     progress, ended = _progress(row, position)
     return replace(
         held,
@@ -283,7 +280,7 @@ def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: Seque
 
 def refuse(row: LeaseRow, *, owner: str, token: str) -> Write:
     """Build a holder's removal of a request that it cannot carry out, or that was meant for another; it renews."""
-    held = _held(row, "refuse", owner=owner, token=token)
+    held = by_holder(row, "refuse", owner=owner, token=token)
     tests = (*held.tests, *_stands(row.native.request))
     return replace(held, tests=tests, set={COUNTER: row.counter + 1}, remove=(REQUEST,))
 
@@ -313,44 +310,6 @@ def reset(row: LeaseRow) -> Write:
     return Write("reset", row.key, (Is(COUNTER, row.counter), Is(native("stream"), row.native.stream)))
 
 
-def decide(write: Write, found: LeaseRow | None) -> Outcome:
-    """Say what a consistent read tells about a write that failed its condition or had no reply.
-
-    Args:
-        write: the write in question, as built here.
-        found: the row as read after it, or None if there is no row.
-
-    Returns:
-        "succeeded": the row is as the write leaves it (transfer, release, let go: we are no longer named).
-        "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
-        "lost": neither; for a take or a request, it was not granted.
-
-    A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
-    nothing. A seek or a resume has taken effect iff the token is the one that it wrote, as with a take.
-    """
-    if found is None:
-        return "lost"
-    named = write.owner in (found.owner, found.checkpoint_owner)
-    mine = write.token is None or found.native.token == write.token
-    match write.operation:
-        case "transfer" | "release" | "let go":
-            succeeded = not named
-        case "take":
-            return "succeeded" if named and mine else "lost"
-        case "start handoff":
-            return "succeeded" if _has_fields(write, found) else "lost"
-        case "seek" | "resume":
-            succeeded = named and mine
-            mine = Is(TOKEN, found.native.token) in write.tests
-        case "complete" | "cancel handoff by receiver":
-            succeeded = mine and _has_fields(write, found)
-        case _:
-            succeeded = named and mine and _has_fields(write, found)
-    if succeeded:
-        return "succeeded"
-    return "again" if named and mine else "lost"
-
-
 def _name_of(row: LeaseRow, owner: str | None, expected: str) -> str:
     if owner is None:
         raise ValueError(f"cannot write to the row of {row.key!r}: expected {expected}, found no owner")
@@ -362,15 +321,16 @@ def _stands(answered: Request | None) -> tuple[Test, ...]:
     return (Is(REQUEST_ID, answered.id),) if answered is not None and answered.id else ()
 
 
-def _held(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+def by_holder(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+    """Build the tests of a write by who holds the row, in a handoff or not."""
     named = AnyOf((Is(OWNER, owner), Is(HOLDER, owner)))
     tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))
     return Write(operation, row.key, tests, owner=owner, token=token)
 
 
 def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: Report) -> Write:
-    held = _held(row, operation, owner=owner, token=token)
-    progress, ended = _progress(row, report.position)
+    held = by_holder(row, operation, owner=owner, token=token)
+    progress, ended = _progress(row, report.position, is_asked=operation == "checkpoint")
     said = {
         THROUGHPUT: report.throughput_kbps,
         native("lag_ms"): report.lag_ms,
@@ -405,22 +365,15 @@ def _handed_over(row: LeaseRow, delivered: str | None, later: tuple[Later, ...])
     return said if delivered is None else said | {native("delivered"): delivered, native("clean"): row.counter + 1}
 
 
-def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path, Any], tuple[Path, ...]]:
-    """What a checkpoint sets and removes; nothing if it would not go forward."""
+def _progress(
+    row: LeaseRow, position: SequenceNumber | None, *, is_asked: bool = False
+) -> tuple[dict[Path, Any], tuple[Path, ...]]:
+    """What a checkpoint sets and removes; nothing if it would not go forward.
+
+    One that the processor asks for ends what it had prepared, as in the Java client; another one only when it has come
+    as far.
+    """
     if position is None or row.has_ended or (row.position is not None and position <= row.position):
         return {}, ()
-    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, PENDING
-
-
-def _has_fields(write: Write, found: LeaseRow) -> bool:
-    item = item_from_row(found)
-    return all(_value(item, path) == value for path, value in write.set.items()) and all(
-        _value(item, path) is None for path in write.remove
-    )
-
-
-def _value(item: Mapping[str, Any], path: Path) -> Any:
-    value: Any = item
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    stands = not is_asked and row.pending_after(position) is not None
+    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, () if stands else PENDING

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from kcl_py.leases.attributes import Attribute, decode_item, number
-from kcl_py.leases.items import STREAM, row_from_item, scan_from_items
-from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Paused, Request
+from kcl_py.leases.items import STREAM, pending, row_from_item, scan_from_items
+from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Paused, Pending, Request
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
@@ -27,6 +27,10 @@ class _Text(msgspec.Struct, rename={"value": "S"}, gc=False):
 
 class _Number(msgspec.Struct, rename={"value": "N"}, gc=False):
     value: str
+
+
+class _Bytes(msgspec.Struct, rename={"value": "B"}, gc=False):
+    value: bytes
 
 
 class _Texts(msgspec.Struct, rename={"value": "SS"}, gc=False):
@@ -93,6 +97,7 @@ class _Native(msgspec.Struct):
     request: _RequestMap | None = None
     paused: _PauseMap | None = None
     quiet: _Number | None = None
+    transaction: _Text | None = None
 
 
 class _NativeMap(msgspec.Struct, rename={"value": "M"}):
@@ -115,6 +120,9 @@ class _Lease(msgspec.Struct, rename="camel"):
     starting_hash_key: _Text | None = None
     ending_hash_key: _Text | None = None
     throughput: _Number | None = msgspec.field(name="throughputKBps", default=None)
+    pending_checkpoint: _Text | None = None
+    pending_checkpoint_sub_sequence_number: _Number | None = None
+    pending_checkpoint_state: _Bytes | None = None
     native: _NativeMap | None = None
 
 
@@ -176,8 +184,20 @@ def _row(lease: _Lease) -> LeaseRow:
         children=() if lease.child_shard_ids is None else tuple(sorted(lease.child_shard_ids.value)),
         hash_range=None if first is None or last is None else (first, last),
         throughput_kbps=None if lease.throughput is None else credible(number(lease.throughput.value)),
+        pending=_pending(lease),
         native=Native() if native is None else _native(native.value),
         has_native=native is not None,
+    )
+
+
+def _pending(lease: _Lease) -> Pending | None:
+    if lease.pending_checkpoint is None:
+        return None
+    state = lease.pending_checkpoint_state
+    return pending(
+        lease.pending_checkpoint.value,
+        _whole(lease.pending_checkpoint_sub_sequence_number),
+        None if state is None else state.value,
     )
 
 
@@ -201,6 +221,7 @@ def _native(native: _Native) -> Native:
         request=None if native.request is None else _request(native.request.value),
         paused=None if native.paused is None else _pause(native.paused.value),
         quiet_for=_whole(native.quiet),
+        transaction=_text(native.transaction),
     )
 
 

@@ -4,7 +4,7 @@ It is the user's own class that is made and called. While a hook runs the manual
 they take, unless they wait for that clock or for a checkpoint.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Generic, TypeVar
@@ -14,10 +14,19 @@ import anyio
 from actors.testing import ManualClock, settle
 from kcl_py.batchers import Batched
 from kcl_py.chain import surrounded
+from kcl_py.effects import Effect
 from kcl_py.errors import KclError
 from kcl_py.executors.hosted import Hosted
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
-from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard, RecordProcessor, has_lanes
+from kcl_py.processor import (
+    Checkpointer,
+    Failure,
+    FailurePolicy,
+    OwnedShard,
+    PreparedCheckpoint,
+    RecordProcessor,
+    has_lanes,
+)
 from kcl_py.records import Record, RecordBatch
 from kcl_py.testing.run import HookCall
 
@@ -237,3 +246,24 @@ class _Checkpointer:
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
         with self._clock.awaited():
             await self._inner.checkpoint(at)
+
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        with self._clock.awaited():
+            return _Prepared(await self._inner.prepare(at, state=state), self._clock)
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        with self._clock.awaited():
+            return await self._inner.once(effects, at=at)
+
+
+class _Prepared:
+    """Lets time pass while a prepared checkpoint is committed."""
+
+    def __init__(self, inner: PreparedCheckpoint, clock: ManualClock) -> None:
+        self._inner, self._clock = inner, clock
+
+    async def commit(self) -> None:
+        with self._clock.awaited():
+            await self._inner.commit()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kcl_py.delivery.lag import Lag
-from kcl_py.leases import requests, rules
+from kcl_py.leases import commits, requests, rules
 from kcl_py.leases.requests import RESUME, SEEK, Place
 from kcl_py.leases.row import Halt, Later, LeaseRow, Request
 from kcl_py.leases.rules import Report
@@ -12,6 +12,7 @@ from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
+from kcl_py.tree.lease_requests import ChildrenMade
 from kcl_py.tree.messages import Complete, Drain, Drained, Halted, MemberGone, Progress, Release, Why
 from kcl_py.tree.steering import Rested
 
@@ -54,24 +55,26 @@ class Agenda:
         is_wanted = self.completion is not None and self.children is None
         return is_wanted and not self.is_beat_due and not self.is_out_of_time(now)
 
-    @property
-    def unfinished(self) -> int:
-        return self.drained.unfinished if self.drained is not None else 0
-
-    def note(self, message: Progress | Halted | Complete | MemberGone | Rested, now: float) -> None:
-        """Take in what the Pipeline, or the Coordinator, has to tell."""
-        match message:
+    def note(self, said: Progress | Halted | Complete | MemberGone | ChildrenMade | Rested, now: float) -> None:
+        """Take note of what somebody says."""
+        match said:
             case Progress():
-                self.checkpoints.progress = message
+                self.checkpoints.progress = said
                 self.is_beat_due |= self.checkpoints.is_pressing(now)
             case Halted(halt):
                 self.halt, self.is_beat_due = halt, True
-            case Rested(at_ms):
-                self.rested_at_ms, self.is_beat_due = at_ms, True
             case Complete():
-                self.completion = message
+                self.completion = said
             case MemberGone(owner):
                 self.gone = owner
+            case ChildrenMade(children):
+                self.children = children
+            case Rested(at_ms):
+                self.rested_at_ms, self.is_beat_due = at_ms, True
+
+    @property
+    def unfinished(self) -> int:
+        return self.drained.unfinished if self.drained is not None else 0
 
     def heeds_pause(self, row: LeaseRow) -> bool:
         """See in the row whether the shard is paused; True if that is news."""
@@ -167,10 +170,25 @@ class Agenda:
             return rules.refuse(row, owner=me, token=token)
         if (asked := self.checkpoints.asked()) is not None:
             return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now, now_ms))
-        if self.is_beat_due:
+        if self.is_beat_due or self.checkpoints.transactions.is_in_doubt:
             due = self.checkpoints.due(now)
             return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now, now_ms))
-        return None
+        return self._commit(row, token)
+
+    def _commit(self, row: LeaseRow, token: str) -> Write | None:
+        """What goes after a heartbeat that is due, since it may fail for reasons of its own."""
+        if (pending := self.checkpoints.prepared()) is not None:
+            return commits.prepare(row, owner=self.owner, token=token, pending=pending)
+        if (asked := self.checkpoints.transaction()) is None:
+            return None
+        return commits.transact(
+            row,
+            owner=self.owner,
+            token=token,
+            position=asked.position,
+            effects=asked.effects,
+            transaction=asked.name,
+        )
 
     def _answer(self, row: LeaseRow, request: Request, token: str, last: Drained | None) -> Write:
         if request.kind == SEEK:
@@ -223,7 +241,7 @@ class Agenda:
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
             throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
-            held_by=None if progress is None else progress.held_by,
+            held_by=self.checkpoints.held_by(now),
             later=self._later,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,

@@ -12,9 +12,10 @@ import anyio
 
 from actors import Ref
 from kcl_py.delivery.earlier import Earlier
+from kcl_py.delivery.held import Held
 from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
-from kcl_py.leases.row import Halt, Later, LeaseRow, WorkerRow
+from kcl_py.leases.row import Halt, Later, LeaseRow, Pending, WorkerRow
 from kcl_py.leases.store import Scan
 from kcl_py.leases.view import How
 from kcl_py.records import Record, SequenceNumber
@@ -240,6 +241,7 @@ class Resume:
     """The drain is off: go on after this position."""
 
     position: SequenceNumber | None
+    pending: Pending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,8 +331,8 @@ class Progress:
     """Records finished since the ownership began."""
     size_bytes: int = 0
     """Their payload."""
-    held_by: str | None = None
-    """The record behind which nothing more is read, until it is finished."""
+    held: Held | None = None
+    """What may hold up the reading."""
     later: tuple[Later, ...] = ()
     """Records that are put off."""
 
@@ -368,35 +370,3 @@ class Halted:
 @dataclass(frozen=True, slots=True)
 class Confirm:
     """Handing over waits: show by a heartbeat that the lease is still held."""
-
-
-# --- Checkpointer → Lease ----------------------------------------------------------------------------------------
-
-
-class CheckpointOutcome(StrEnum):
-    """What became of an explicit checkpoint."""
-
-    STORED = "stored"
-    LOST = "lost"
-
-
-@dataclass(slots=True)
-class Answer:
-    """Where the outcome of an explicit checkpoint arrives."""
-
-    outcome: CheckpointOutcome | None = None
-    arrived: anyio.Event = field(default_factory=anyio.Event)
-
-    def resolve(self, outcome: CheckpointOutcome) -> None:
-        if self.outcome is None:
-            self.outcome = outcome
-            self.arrived.set()
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Store this position now and resolve ``answer``."""
-
-    token: str
-    position: SequenceNumber
-    answer: Answer

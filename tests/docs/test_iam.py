@@ -263,7 +263,7 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
     account.permissions, account.used = LOOK | MEND, set()
     assert reset_command(file, None, is_sure=True) == 0
     [record] = account.kinesis.call("PutRecords", {"StreamName": "orders", "Records": [FIRST]})["Records"]
-    assert set_command(file, record["ShardId"], record["SequenceNumber"], is_sure=True) == 0
+    assert set_command(file, [record["ShardId"]], record["SequenceNumber"], is_sure=True) == 0
     asyncio.run(wait())
     assert account.used == LOOK | MEND
 

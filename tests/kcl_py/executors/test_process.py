@@ -11,6 +11,7 @@ from anyio.lowlevel import checkpoint
 from kcl_py import OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor
 from kcl_py.executors.process import in_children
 from kcl_py.testing import Run, run_processor
+from tests.kcl_py.executors.checkpointers import Heard
 from tests.kcl_py.executors.processors import Diary, Lanes
 
 pytestmark = pytest.mark.asyncio
@@ -143,17 +144,6 @@ async def test_records_of_different_keys_are_in_work_at_the_same_time(diary: Pat
             tasks.start_soon(processor.process, Record(str(number), b"%d" % number, f"key-{number}"))
     await processor.lease_lost()
     assert sorted(line[2:] for line in lines(diary)) == ["1", "2"]
-
-
-class Heard:
-    """A checkpointer that tells when it is called."""
-
-    def __init__(self) -> None:
-        self.called = anyio.Event()
-
-    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        await checkpoint()
-        self.called.set()
 
 
 async def test_cancelled_hook_takes_its_child_with_it(diary: Path) -> None:

@@ -11,6 +11,7 @@ from anyio.lowlevel import checkpoint
 from kcl_py import ProcessorError, Record, RecordBatch, RecordProcessor
 from kcl_py.executors.thread import SyncCheckpointer, in_threads
 from kcl_py.testing import FakeStream, run_processor
+from tests.kcl_py.executors.checkpointers import Heard
 
 pytestmark = pytest.mark.asyncio
 THREADS = {"delivery": {"executor": "thread"}}
@@ -111,13 +112,6 @@ async def test_def_without_an_executor_is_refused_with_the_option_that_allows_it
         await run_processor(Counter, ["a"], stream=FakeStream())
 
 
-class Nowhere:
-    """A checkpointer that nobody uses."""
-
-    async def checkpoint(self, at: object = None) -> None:
-        raise AssertionError
-
-
 class Stopping(Counter):
     """Runs out of something."""
 
@@ -142,11 +136,11 @@ async def test_attempt_in_a_thread_is_waited_for_before_the_next_one() -> None:
             may_end.wait(30)
 
     processor = in_threads(Slow, 1)()
-    batch, nowhere = RecordBatch("s", "shard-1", [Record("1", b"", "key")], 0), Nowhere()
-    running = asyncio.create_task(processor.process_records(batch, nowhere))
+    batch, heard = RecordBatch("s", "shard-1", [Record("1", b"", "key")], 0), Heard()
+    running = asyncio.create_task(processor.process_records(batch, heard))
     await has_begun.wait()
     running.cancel()
-    waiting = asyncio.create_task(processor.process_records(batch, nowhere))
+    waiting = asyncio.create_task(processor.process_records(batch, heard))
     await checkpoint()
     waiting.cancel()  # for it has no thread yet
     await asyncio.wait([waiting])

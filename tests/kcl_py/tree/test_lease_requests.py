@@ -17,9 +17,9 @@ from kcl_py.leases.view import How
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.records import SequenceNumber
+from kcl_py.tree.asking import CheckpointOutcome
 from kcl_py.tree.messages import (
     Acquired,
-    CheckpointOutcome,
     Complete,
     Drain,
     Drained,

@@ -1,0 +1,150 @@
+"""Effects and checkpoints in one transaction: whatever happens to a worker, what is counted is what is checkpointed."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from kcl_py import Checkpointer, RecordBatch
+from tests.kcl_py.tree.diary import Work
+from tests.kcl_py.tree.fleet import FAILOVER_S, Member
+from tests.kcl_py.tree.sums import a_counting_fleet, all_counted, check_sums, count_in_two, count_once
+from tests.kcl_py.tree.wire import Fault
+from tests.simloop import SimTask, run, simulated
+
+RECORDS, SEED = 30, 3
+ACTORS = ("/lease", "/lease task", "/pipeline", "/pipeline task")
+POINTS = 120
+"""How many of the await points of a life a worker is ended at."""
+LOST = (Fault.LOST_REPLY, Fault.LOST_REQUEST, Fault.LATE, Fault.BROKEN, Fault.THROTTLED, Fault.REJECTED)
+
+
+def live(at: int | None, end: Callable[[Member], None]) -> int:
+    """Have one worker count, end it at one of its steps, and another go on; return how many steps the first one had."""
+
+    async def life() -> int:
+        fleet, store = a_counting_fleet(seed=SEED)
+        steps = 0
+
+        def before_step(task: SimTask) -> None:
+            nonlocal steps
+            if task.worker == "A" and task.place.endswith(ACTORS):
+                if steps == at:
+                    fleet.loop.before_step = None
+                    end(fleet.members["A"])
+                steps += 1
+
+        fleet.put(RECORDS)
+        fleet.loop.before_step = before_step
+        fleet.start("A", work=count_in_two)
+        if at is not None:
+            await fleet.until(lambda: steps > at or all_counted(fleet, store))
+            await asyncio.sleep(FAILOVER_S)  # what is on its way arrives
+            check_sums(fleet, store)
+            fleet.start("B", work=count_in_two)
+        await fleet.until(lambda: all_counted(fleet, store))
+        found = steps
+        await fleet.stopped()
+        check_sums(fleet, store)
+        assert sum(store.sums().values()) == RECORDS
+        return found
+
+    return run(life, seed=SEED)
+
+
+@pytest.fixture(scope="module")
+def steps() -> int:
+    """How many steps there are."""
+    return live(None, Member.crash)
+
+
+@pytest.mark.parametrize("end", [Member.crash, Member.kill], ids=["crash", "kill"])
+@pytest.mark.parametrize("part", range(4))
+def test_worker_that_ends_anywhere_has_counted_what_it_has_checkpointed(
+    steps: int, part: int, end: Callable[[Member], None]
+) -> None:
+    """No await between effect and checkpoint is a gap; the next worker counts the rest."""
+    for number in range(part, steps, max(steps // POINTS, 1) * 4):
+        live(number, end)
+
+
+@pytest.mark.parametrize("mode", ["auto", "manual"])
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("fault", LOST, ids=lambda fault: fault.name)
+@simulated
+async def test_transactions_that_fail_on_the_way_count_once(fault: Fault, times: int, mode: str) -> None:
+    """A reply that is lost, a request that is late, throttling: the row tells what became of it."""
+    fleet, store = a_counting_fleet(checkpoint={"mode": mode})
+    fleet.put(RECORDS)
+    member = fleet.start("A", work=count_in_two)
+    await fleet.until(lambda: member.stream is not None)
+    member.wire.fail("transact", fault, times=times)
+    if times == 1:
+        member.wire.fail("read", Fault.LOST_REPLY)
+    await fleet.until(lambda: all_counted(fleet, store))
+    await fleet.stopped()
+    check_sums(fleet, store)
+    assert sum(store.sums().values()) == RECORDS
+    assert member.wire.of("transact")
+
+
+@pytest.mark.parametrize("fault", [Fault.LATE, Fault.LOST_REPLY, Fault.LOST_REQUEST], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("work", [count_once, count_in_two])
+@simulated
+async def test_attempt_that_is_cut_off_in_a_transaction_counts_once(work: Work, fault: Fault) -> None:
+    """What the first attempt has sent may arrive when the second one runs."""
+    options = {"batch": {"max_records": 6}, "backoff_s": 0.02, "retries": 20, "attempt_timeout_s": 0.1}
+    fleet, store = a_counting_fleet(shards=1, delivery=options)
+    fleet.put(RECORDS)
+    member = fleet.start("A", work=work)
+    await fleet.until(lambda: member.stream is not None)
+    member.wire.fail("transact", fault, times=2)
+    await fleet.until(lambda: all_counted(fleet, store))
+    await fleet.stopped()
+    check_sums(fleet, store)
+    assert sum(store.sums().values()) == RECORDS
+    assert any(handover.redelivery for handover in fleet.diary.handovers)
+
+
+@simulated
+async def test_worker_that_is_frozen_while_its_shards_are_taken_over_adds_nothing() -> None:
+    """It wakes with a transaction at hand; the lease's conditions refuse it."""
+    fleet, store = a_counting_fleet()
+    fleet.put(RECORDS)
+
+    async def slow(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await asyncio.sleep(0.2)
+        await count_once(batch, checkpointer)
+
+    member = fleet.start("A", work=slow)
+    fleet.start("B", work=slow)
+    await fleet.until(lambda: store.sums())
+    member.pause(for_s=2 * FAILOVER_S, with_clock=True)
+    await fleet.until(lambda: all_counted(fleet, store))
+    await asyncio.sleep(2 * FAILOVER_S)
+    await fleet.stopped()
+    check_sums(fleet, store)
+    assert sum(store.sums().values()) == RECORDS
+
+
+@simulated
+async def test_fleet_that_grows_and_shrinks_over_a_split_counts_each_record_once() -> None:
+    """Handoffs, a crash, a split, lost replies: the sum is the number of records."""
+    fleet, store = a_counting_fleet(shards=3, seed=11)
+    fleet.put(60)
+    first = fleet.start("A", work=count_in_two)
+    await fleet.until(lambda: store.sums())
+    second = fleet.start("B", work=count_once)
+    for member in (first, second):
+        member.wire.fail("transact", Fault.LOST_REPLY, times=5)
+    await asyncio.sleep(1)
+    fleet.split(fleet.shards()[0])
+    fleet.put(60)
+    fleet.start("C", work=count_in_two)
+    await asyncio.sleep(1)
+    first.crash()
+    fleet.put(30)
+    await fleet.until(lambda: all_counted(fleet, store))
+    await fleet.stopped()
+    check_sums(fleet, store)
+    assert sum(store.sums().values()) == 150
