@@ -1,7 +1,7 @@
 """What runs in a child process: one instance of the user's processor, whose hooks the worker calls.
 
-Batches are processed in the main thread, one call at a time; calls of ``process`` each have a thread. A further thread
-listens to the worker: when that is gone, so is this process, whatever a hook is at.
+Hooks are called in the main thread, one at a time; calls of ``process`` and ``handle_batch`` each have a thread. A
+further thread listens to the worker: when that is gone, so is this process, whatever a hook is at.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Any
 
 from kcl_py.errors import PositionError
 from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, fault_of, pack, packed
-from kcl_py.executors.hosted import WITH_CHECKPOINTER, is_synchronous
+from kcl_py.executors.hosted import SIDE_BY_SIDE, WITH_CHECKPOINTER, is_synchronous
 from kcl_py.executors.thread import settled
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch
@@ -56,7 +56,7 @@ class Child:
         """Call hooks as they are asked for."""
         threading.Thread(target=self._listen, daemon=True, name="kcl_py-worker-line").start()
         while isinstance(call := self._calls.get(), Call):
-            if call.hook == "process":
+            if call.hook in SIDE_BY_SIDE:
                 threading.Thread(target=self._serve_call, args=(call,), daemon=True).start()
             else:
                 self._serve_call(call)

@@ -1,7 +1,7 @@
 """A processor whose hooks run elsewhere: off the event loop, in a thread or in a process of its own.
 
 For the worker it is a RecordProcessor like any other. It overrides just what the user's class overrides, since that
-says which form of consuming it is.
+says which form of consuming it is, and has the same batchers. Middlewares go around it, on the event loop.
 """
 
 import inspect
@@ -12,6 +12,8 @@ from kcl_py.processor import HOOKS, RecordProcessor
 
 WITH_CHECKPOINTER = ("process_records", "shard_ended", "shutdown_requested")
 """Hooks whose last argument is the checkpointer."""
+SIDE_BY_SIDE = ("process", "handle_batch")
+"""Hooks that an instance may have several calls of at a time."""
 
 
 class Hosted(RecordProcessor):
@@ -30,8 +32,8 @@ def hosting(
 ) -> type[Hosted]:
     """Make the class that stands for ``processor``: a ``host`` with the same hooks, those of ``also`` and ``facts``."""
     body: dict[str, object] = {hook: _relay(hook) for hook in HOOKS if hook in also or is_own(processor, hook)}
-    names = {"__module__": processor.__module__, "__qualname__": processor.__qualname__, "__doc__": processor.__doc__}
-    return type(processor.__name__, (host,), body | facts | names)
+    same = ("__module__", "__qualname__", "__doc__", "batchers", "middlewares")
+    return type(processor.__name__, (host,), body | facts | {name: getattr(processor, name) for name in same})
 
 
 def is_own(processor: type[RecordProcessor], hook: str) -> bool:

@@ -4,10 +4,23 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from kcl_py import OwnedShard, Record, RecordBatch, RecordProcessor, Reject, Retry
+from kcl_py import (
+    Batched,
+    Batcher,
+    Failure,
+    Middleware,
+    OwnedShard,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Reject,
+    Retry,
+    ToBatch,
+)
 from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py.processor import FailurePolicy
 
 
 class Diary(RecordProcessor):
@@ -95,3 +108,36 @@ class Lanes(RecordProcessor):
     def process(self, record: Record) -> None:  # type: ignore[override]
         self.meeting.wait(10)  # both are in work at the same time, or this breaks
         write(record.data.decode())
+
+
+class Names(Middleware):
+    """Writes which records it hears of, before and after."""
+
+    def before_record(self, record: Record) -> None:
+        write(f"before {record.data.decode()}")
+
+    def after_record(self, record: Record, outcome: object, took_s: float) -> None:
+        write(f"after {record.data.decode()}: {type(outcome).__name__}")
+
+
+class Together(RecordProcessor):
+    """Gives records to a batcher, two at a time, and has two batches in work at a time."""
+
+    batchers: ClassVar = {"pairs": Batcher(max_records=2, concurrency=2)}
+    middlewares: ClassVar = [Names]
+
+    def __init__(self) -> None:
+        self.meeting = threading.Barrier(2)
+
+    def process(self, record: Record) -> ToBatch | Reject:  # type: ignore[override]
+        if record.data == b"bad":
+            return Reject("it is bad")
+        return ToBatch("pairs", value=record.data.decode(), key=record.partition_key)
+
+    def handle_batch(self, batch: Batched) -> None:  # type: ignore[override]
+        self.meeting.wait(10)  # two are in work at the same time, or this breaks
+        write(f"{batch.key}: {', '.join(value for _, value in batch)}")
+
+    def handle_failed(self, failure: Failure) -> FailurePolicy:  # type: ignore[override]
+        write(f"{failure.record.data.decode()}: {failure.reason}")
+        return "skip"
