@@ -146,7 +146,7 @@ class RecordProcessor:
     """What happens with the records of a shard; subclass it and override ``process_records`` or ``process``.
 
     Needs a constructor without arguments. Hooks are ``async def``; with ``delivery.executor`` they may be ``def``, and
-    then receive a ``kcl_py.executors.thread.SyncCheckpointer``.
+    then receive a ``kcl_py.executors.checkpointer.SyncCheckpointer``.
     """
 
     batchers: ClassVar[Mapping[str, Batcher]] = {}

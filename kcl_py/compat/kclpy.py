@@ -16,7 +16,7 @@ from kcl_py.compat.stand_in import messages
 from kcl_py.compat.stand_in.checkpoint_error import CheckpointError
 from kcl_py.compat.versions import VERSIONS, Version3, version_of
 from kcl_py.errors import KclError, ProcessorError
-from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.processor import Executor, OwnedShard, RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 

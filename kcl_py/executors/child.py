@@ -10,17 +10,37 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
+from kcl_py.effects import Effect
 from kcl_py.errors import PositionError
-from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, fault_of, pack, packed
+from kcl_py.executors.checkpointer import SyncPrepared
+from kcl_py.executors.frames import (
+    Answer,
+    Ask,
+    Call,
+    Checkpoint,
+    Commit,
+    Done,
+    End,
+    Failed,
+    Frame,
+    Once,
+    Prepare,
+    Unpacker,
+    fault_of,
+    pack,
+    packed,
+)
 from kcl_py.executors.hosted import SIDE_BY_SIDE, WITH_CHECKPOINTER, is_synchronous
 from kcl_py.executors.thread import settled
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch
+
+A = TypeVar("A", Record | RecordBatch, Record | RecordBatch | None)
 
 _CHUNK_BYTES = 1 << 20
 
@@ -61,17 +81,18 @@ class Child:
             else:
                 self._serve_call(call)
 
-    def ask(self, number: int, at: Record | RecordBatch | None) -> None:
-        """Have the worker checkpoint; raises what that raises."""
+    def ask(self, number: int, what: Checkpoint | Prepare | Commit | Once) -> Any:
+        """Have the worker do something with the checkpointer of a call; return and raise what that does."""
         request, answers = threading.get_ident(), SimpleQueue[Answer]()
         self._asked[request] = answers
         try:
-            self._send(Ask(number, request, at))
+            self._send(Ask(number, request, what))
             answer = answers.get()
         finally:
             del self._asked[request]
         if answer.error is not None:
             raise answer.error
+        return answer.result
 
     def _listen(self) -> None:
         unpacker = Unpacker()
@@ -121,11 +142,32 @@ class ChildCheckpointer:
         self._child, self._number = child, number
 
     def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        """Store it, and wait for that."""
-        if isinstance(at, RecordBatch):
-            at = replace(at, records=at.records[-1:])  # it counts by its end
-        elif not isinstance(at, Record | None):
-            raise PositionError(
-                f"cannot checkpoint {type(at).__name__}: expected a record or batch that was handed over, or nothing"
-            )
-        self._child.ask(self._number, at)
+        self._child.ask(self._number, Checkpoint(_end_of(at)))
+
+    def prepare(self, at: Record | RecordBatch | None = None, *, state: bytes | None = None) -> SyncPrepared:
+        return ChildPrepared(self._child, self._number, self._child.ask(self._number, Prepare(_end_of(at), state)))
+
+    def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        is_applied: bool = self._child.ask(self._number, Once(effects, _end_of(at)))
+        return is_applied
+
+
+class ChildPrepared:
+    """What ``ChildCheckpointer`` has prepared, by its place among what the call has."""
+
+    def __init__(self, child: Child, number: int, place: int) -> None:
+        self._child, self._number, self._place = child, number, place
+
+    def commit(self) -> None:
+        self._child.ask(self._number, Commit(self._place))
+
+
+def _end_of(at: A) -> A:
+    """Return what is to be sent of a place: a batch counts by its end."""
+    if isinstance(at, RecordBatch):
+        return replace(at, records=at.records[-1:])
+    if isinstance(at, Record | None):
+        return at
+    raise PositionError(
+        f"cannot checkpoint {type(at).__name__}: expected a record or batch that was handed over, or nothing"
+    )

@@ -5,10 +5,11 @@ A child says the last word on a call with ``Done`` or ``Failed``, and may ask fo
 
 import pickle
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kcl_py.effects import Effect
 from kcl_py.errors import KclError
 from kcl_py.records import Record, RecordBatch
 
@@ -64,20 +65,51 @@ class ChildError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Child to worker: checkpoint. ``request`` tells the answers apart."""
+class Checkpoint:
+    """Store a checkpoint."""
 
-    number: int
-    request: int
     at: Record | RecordBatch | None
 
 
 @dataclass(frozen=True, slots=True)
+class Prepare:
+    """Store one that does not count yet; the answer is its place, from 0, among those of the call."""
+
+    at: Record | RecordBatch | None
+    state: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make one count that was prepared."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Apply effects and store a checkpoint; the answer is whether they were applied."""
+
+    effects: Sequence[Effect]
+    at: Record | RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Child to worker: do this with the checkpointer of a call. ``request`` tells the answers apart."""
+
+    number: int
+    request: int
+    what: Checkpoint | Prepare | Commit | Once
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """Worker to child: the checkpoint is stored, or why it is not."""
+    """Worker to child: it is stored, or why it is not."""
 
     request: int
     error: Exception | None
+    result: Any = None
 
 
 @dataclass(frozen=True, slots=True)

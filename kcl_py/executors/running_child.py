@@ -12,9 +12,24 @@ from typing import Any
 import anyio
 
 from kcl_py.errors import KclError
-from kcl_py.executors.frames import Answer, Ask, Call, Done, End, Failed, Frame, Unpacker, pack, unpacked
+from kcl_py.executors.frames import (
+    Answer,
+    Ask,
+    Call,
+    Checkpoint,
+    Commit,
+    Done,
+    End,
+    Failed,
+    Frame,
+    Once,
+    Prepare,
+    Unpacker,
+    pack,
+    unpacked,
+)
 from kcl_py.executors.origin import Origin, origin_of
-from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.processor import Checkpointer, PreparedCheckpoint, RecordProcessor
 
 END_S = 0.5
 """How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has, ABANDON_S."""
@@ -66,7 +81,7 @@ class RunningChild:
             ChildError: the hook has raised this, in a class of the same name.
         """
         call = Call(next(self._numbers), hook, arguments)
-        inbox = self._line.open(call)
+        inbox, prepared = self._line.open(call), list[PreparedCheckpoint]()
         try:
             while True:
                 match await inbox.get():
@@ -75,7 +90,7 @@ class RunningChild:
                     case Failed(fault=fault):
                         raise fault.error()
                     case Ask() as ask:
-                        self._line.send(Answer(ask.request, await _stored(ask, checkpointer)))
+                        self._line.send(await _answer(ask, checkpointer, prepared))
                     case _:
                         raise await self._ended(hook)
         except asyncio.CancelledError:
@@ -154,8 +169,9 @@ class Line(asyncio.Protocol):
 
     def open(self, call: Call) -> "asyncio.Queue[Frame]":
         """Send a call; what the child says to it comes into the inbox, and an ``End`` when the child is gone."""
+        data = pack(call)
         inbox = self._inboxes[call.number] = asyncio.Queue[Frame]()
-        self.send(call)
+        self._write(data)
         if self.is_lost:
             inbox.put_nowait(End())
         return inbox
@@ -165,8 +181,11 @@ class Line(asyncio.Protocol):
         del self._inboxes[call.number]
 
     def send(self, frame: Frame) -> None:
+        self._write(pack(frame))
+
+    def _write(self, data: bytes) -> None:
         if self._transport is not None and not self.is_lost:
-            self._transport.write(pack(frame))
+            self._transport.write(data)
 
     def abort(self) -> None:
         self.is_lost = True
@@ -180,13 +199,26 @@ async def _launched(origin: Origin, theirs: socket.socket) -> Process:
     return await asyncio.create_subprocess_exec(sys.executable, "-c", start, stdin=DEVNULL, pass_fds=[theirs.fileno()])
 
 
-async def _stored(ask: Ask, checkpointer: Checkpointer | None) -> Exception | None:
+async def _answer(ask: Ask, checkpointer: Checkpointer | None, prepared: list[PreparedCheckpoint]) -> Answer:
     if checkpointer is None:
-        return _too_late()
+        return Answer(ask.request, _too_late())
     try:
-        await checkpointer.checkpoint(ask.at)
+        return Answer(ask.request, None, await _stored(ask, checkpointer, prepared))
     except Exception as error:  # the child raises it
-        return error
+        return Answer(ask.request, error)
+
+
+async def _stored(ask: Ask, checkpointer: Checkpointer, prepared: list[PreparedCheckpoint]) -> bool | int | None:
+    match ask.what:
+        case Checkpoint(at):
+            await checkpointer.checkpoint(at)
+        case Prepare(at, state):
+            prepared.append(await checkpointer.prepare(at, state=state))
+            return len(prepared) - 1
+        case Commit(place):
+            await prepared[place].commit()
+        case Once(effects, at):
+            return await checkpointer.once(effects, at=at)
     return None
 
 

@@ -6,26 +6,22 @@ swallows its cancellation. It keeps its place among the threads until it returns
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeVar
 
 from anyio import CancelScope
 
+from kcl_py.effects import Effect
 from kcl_py.errors import LeaseLostError, ProcessorError
+from kcl_py.executors.checkpointer import SyncPrepared
 from kcl_py.executors.hosted import WITH_CHECKPOINTER, Hosted, hosting, is_synchronous
-from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.processor import Checkpointer, PreparedCheckpoint, RecordProcessor
 from kcl_py.records import Record, RecordBatch
 
-
-class SyncCheckpointer(Protocol):
-    """What hooks that are ``def`` receive in the place of a ``Checkpointer``."""
-
-    def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        """Do what ``Checkpointer.checkpoint`` does; returns once it is stored, and raises the same errors."""
-        ...
+T = TypeVar("T")
 
 
 def in_threads(processor: type[RecordProcessor], most: int) -> type[RecordProcessor]:
@@ -85,7 +81,7 @@ def _contained(work: Callable[[], Any]) -> Any:
 
 
 class ThreadCheckpointer:
-    """The checkpointer of a thread.
+    """The checkpointer of a thread: stores, and waits for that, in whatever thread.
 
     Args:
         checkpointer: the one that it stands for.
@@ -96,15 +92,36 @@ class ThreadCheckpointer:
         self._checkpointer, self._loop = checkpointer, loop
 
     def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        """Store it, and wait for that, in whatever thread."""
-        try:
-            if self._loop.is_closed():
-                raise CancelledError
-            asyncio.run_coroutine_threadsafe(self._checkpointer.checkpoint(at), self._loop).result()
-        except CancelledError:
-            raise LeaseLostError(
-                "cannot checkpoint: expected the worker to run, found it stopped; what is not stored comes again"
-            ) from None
+        _awaited(self._loop, lambda: self._checkpointer.checkpoint(at))
+
+    def prepare(self, at: Record | RecordBatch | None = None, *, state: bytes | None = None) -> SyncPrepared:
+        prepared = _awaited(self._loop, lambda: self._checkpointer.prepare(at, state=state))
+        return ThreadPrepared(prepared, self._loop)
+
+    def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        return _awaited(self._loop, lambda: self._checkpointer.once(effects, at=at))
+
+
+class ThreadPrepared:
+    """What ``ThreadCheckpointer`` has prepared."""
+
+    def __init__(self, prepared: PreparedCheckpoint, loop: asyncio.AbstractEventLoop) -> None:
+        self._prepared, self._loop = prepared, loop
+
+    def commit(self) -> None:
+        _awaited(self._loop, self._prepared.commit)
+
+
+def _awaited(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Have the event loop do work, and wait for it."""
+    try:
+        if loop.is_closed():
+            raise CancelledError
+        return asyncio.run_coroutine_threadsafe(work(), loop).result()
+    except CancelledError:
+        raise LeaseLostError(
+            "cannot checkpoint: expected the worker to run, found it stopped; what is not stored comes again"
+        ) from None
 
 
 def settled(hook: str, outcome: object) -> object:

@@ -14,7 +14,7 @@ from threading import Event
 import anyio
 
 from kcl_py import Checkpointer, RecordBatch, RecordProcessor
-from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py.executors.checkpointer import SyncCheckpointer
 
 PACE_S = float(os.environ.get("PACE_S", "0"))
 """How long each batch takes."""

@@ -7,6 +7,7 @@ from anyio.lowlevel import checkpoint
 
 from kcl_py import Record, RecordBatch
 from kcl_py.effects import Effect
+from kcl_py.errors import EffectsRefusedError
 from kcl_py.processor import PreparedCheckpoint
 
 
@@ -24,10 +25,12 @@ class Heard:
         self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
     ) -> PreparedCheckpoint:
         await self._note("prepare", at, state)
-        return Prepared(self)
+        return Prepared(self, state)
 
     async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
         await self._note("once", effects, at)
+        if not effects:
+            raise EffectsRefusedError("cannot apply nothing", {0: "ConditionalCheckFailed"})
         return True
 
     async def _note(self, *call: object) -> None:
@@ -39,9 +42,9 @@ class Heard:
 class Prepared:
     """Notes that it is committed."""
 
-    def __init__(self, checkpointer: Heard) -> None:
-        self._checkpointer = checkpointer
+    def __init__(self, checkpointer: Heard, state: bytes | None) -> None:
+        self._checkpointer, self._state = checkpointer, state
 
     async def commit(self) -> None:
         await checkpoint()
-        self._checkpointer.calls.append("commit")
+        self._checkpointer.calls.append(("commit", self._state))

@@ -3,8 +3,11 @@
 import os
 import signal
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
+
+import pytest
 
 from kcl_py import (
     Batched,
@@ -19,7 +22,9 @@ from kcl_py import (
     Retry,
     ToBatch,
 )
-from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py.effects import Put
+from kcl_py.errors import EffectsRefusedError
+from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.processor import FailurePolicy
 
 
@@ -141,3 +146,17 @@ class Together(RecordProcessor):
     def handle_failed(self, failure: Failure) -> FailurePolicy:  # type: ignore[override]
         write(f"{failure.record.data.decode()}: {failure.reason}")
         return "skip"
+
+
+class Careful(RecordProcessor):
+    """Uses all that its checkpointer can do."""
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        first, last = batch.records
+        checkpointer.checkpoint()
+        checkpointer.prepare(first)
+        checkpointer.prepare(first, state=b"half").commit()
+        assert checkpointer.once([Put("totals", {"id": "a", "n": Decimal(1)})], at=last)
+        with pytest.raises(EffectsRefusedError) as refused:
+            checkpointer.once([], at=last)
+        assert refused.value.reasons == {0: "ConditionalCheckFailed"}

@@ -8,7 +8,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from kcl_py import RecordBatch, RecordProcessor
-from kcl_py.executors.thread import SyncCheckpointer
+from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.testing import FakeStream
 
 pytestmark = pytest.mark.asyncio

@@ -9,7 +9,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from kcl_py import ProcessorError, Record, RecordBatch, RecordProcessor
-from kcl_py.executors.thread import SyncCheckpointer, in_threads
+from kcl_py.executors.checkpointer import SyncCheckpointer
+from kcl_py.executors.thread import in_threads
 from kcl_py.testing import FakeStream, run_processor
 from tests.kcl_py.executors.checkpointers import Heard
 
