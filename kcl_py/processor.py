@@ -324,6 +324,9 @@ def processor_faults(found: object, executor: Executor | None = None) -> list[st
         faults.append("expected process_records or process to be overridden, found neither")
     own = _own_hooks(found)
     faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
+    function = getattr(found, "_kcl_py_function", None)
+    if function is not None and (fault := _kind_fault(function, found.__name__, executor)):
+        return [fault]
     faults += [fault for hook in own if (fault := _hook_fault(found, hook, executor))]
     return faults + _creation_faults(getattr(found, "adapted", found)) + middleware_faults(found.middlewares)
 
