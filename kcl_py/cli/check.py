@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
+from kcl_py.acceptance import import_processor, processor_faults
 from kcl_py.cli.failure import USAGE, print_error
 from kcl_py.cli.loading import folders_of, load_config
 from kcl_py.cli.output import say
 from kcl_py.errors import ConfigError, ProcessorError
-from kcl_py.processor import Executor, import_processor, processor_faults
+from kcl_py.processor import Executor
 from kcl_py.settings import read
 
 

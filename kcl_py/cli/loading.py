@@ -8,8 +8,9 @@ from pathlib import Path
 import structlog
 
 from kcl_py import log
+from kcl_py.acceptance import load_processor
 from kcl_py.config import Config
-from kcl_py.processor import Executor, RecordProcessor, load_processor
+from kcl_py.processor import Executor, RecordProcessor
 
 
 def load_config(file: Path) -> Config:

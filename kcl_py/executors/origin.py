@@ -3,9 +3,10 @@
 import sys
 from dataclasses import dataclass
 
+from kcl_py.acceptance import check_processor, import_processor
 from kcl_py.errors import ProcessorError
 from kcl_py.executors.child import main
-from kcl_py.processor import RecordProcessor, check_processor, import_processor
+from kcl_py.processor import RecordProcessor
 
 
 @dataclass(frozen=True, slots=True)

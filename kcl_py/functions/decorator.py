@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast, overload
 
+from kcl_py.acceptance import check_processor, path_of
 from kcl_py.errors import ProcessorError
 from kcl_py.functions.batch_function import BatchFunction, SyncBatchFunction
 from kcl_py.functions.record_function import RecordFunction, SyncRecordFunction
 from kcl_py.functions.signature import signature_of
 from kcl_py.middleware import Listed
 from kcl_py.outcomes import RecordOutcome, Verdict
-from kcl_py.processor import RecordProcessor, check_processor, path_of
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record
 
 Outcome = RecordOutcome | Mapping[Record, Verdict]

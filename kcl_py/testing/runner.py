@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
+from kcl_py.acceptance import check_processor
 from kcl_py.config import Config, Section
-from kcl_py.processor import RecordProcessor, check_processor
+from kcl_py.processor import RecordProcessor
 from kcl_py.testing.entry import Entry, as_bytes, check_several
 from kcl_py.testing.life import Life
 from kcl_py.testing.recorder import Incident

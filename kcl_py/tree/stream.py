@@ -27,6 +27,7 @@ from actors import (
     TaskAbandoned,
     running,
 )
+from kcl_py.acceptance import check_processor, import_processor
 from kcl_py.clients import Clients
 from kcl_py.config import Config, RateLimit
 from kcl_py.delivery.rate import Rate
@@ -35,7 +36,7 @@ from kcl_py.errors import ConfigError, KclError
 from kcl_py.log import may_show_tracebacks
 from kcl_py.offers import Loop, Offers, Records
 from kcl_py.outcomes import Retry, Verdict
-from kcl_py.processor import RecordProcessor, check_processor, import_processor
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, SequenceNumber
 from kcl_py.tree.control import Control
 from kcl_py.tree.halts import HaltedShard

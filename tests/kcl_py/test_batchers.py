@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import pytest
 
 from kcl_py import Batched, Batcher, Record, RecordProcessor, ToBatch
+from kcl_py.acceptance import processor_faults
 from kcl_py.outcomes import RecordOutcome
-from kcl_py.processor import processor_faults
 
 
 class Good(RecordProcessor):

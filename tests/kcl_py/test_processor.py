@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcl_py import ProcessorError, RecordProcessor
-from kcl_py.processor import import_processor, load_processor, processor_faults
+from kcl_py.acceptance import import_processor, load_processor, processor_faults
 
 HEADER = "from kcl_py import RecordProcessor\n"
 OFF_THE_LOOP = "; set delivery.executor to thread or process if it is to run off the event loop"

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from kcl_py import CheckpointFailedError, KclError, LeaseLostError, PositionError, ProcessorError, SequenceNumber
+from kcl_py.acceptance import load_processor
 from kcl_py.compat import kclpy
 from kcl_py.compat.positions import asked_for, java_name
 from kcl_py.compat.versions import version_of
-from kcl_py.processor import load_processor
 from kcl_py.testing import FakeStream, run_processor
 
 SHARD = "shardId-000000000000"
