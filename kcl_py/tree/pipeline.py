@@ -79,6 +79,7 @@ class Pipeline(Supervisor):
         self._account.close()
         self._intake.forget()  # the traceback of what ended this may keep it in memory for long
         self._cancel_dispatcher()
+        self._processor = None  # what it keeps running elsewhere ends with it
 
     async def on_message(self, message: object) -> None:
         match message:
