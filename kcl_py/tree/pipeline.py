@@ -66,8 +66,7 @@ class Pipeline(Supervisor):
         self._dispatcher: Dispatcher | None = None
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
-        self._caller = Caller(worker, self)
-        self._limit = TimeLimit(self)
+        self._caller, self._limit = Caller(worker, self), TimeLimit(self)
         self._is_draining, self._brake = False, Brake()
         self.state = "stopped"
 
