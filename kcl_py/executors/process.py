@@ -69,7 +69,9 @@ class Isolated(Hosted):
                 try:
                     await child.call("initialize", (self._shard,), None)
                 except BaseException:
-                    self._kill()
+                    self._kill.detach()
+                    with anyio.CancelScope(shield=True):
+                        await child.killed()
                     raise
                 self._child = child
             return self._child

@@ -107,11 +107,12 @@ class RunningChild:
         return self._line.is_lost
 
     async def end(self) -> None:
-        """Let the child end in order; kill it if it does not."""
+        """Let the child end in order; kill it if it does not, and wait until it is gone."""
         self._line.send(End())
         with anyio.move_on_after(END_S):
             await self._process.wait()
-        self.kill()
+        with anyio.CancelScope(shield=True):
+            await self.killed()
 
     def kill(self) -> None:
         """End the child at once; idempotent, and it needs no event loop."""
@@ -120,13 +121,17 @@ class RunningChild:
             with suppress(ProcessLookupError):
                 self._process.kill()
 
+    async def killed(self) -> None:
+        """End the child at once, and wait until it is gone."""
+        self.kill()
+        await self._process.wait()
+
     async def _leave(self) -> None:
         """Have the child end by itself, for its line is cut; kill it if it does not, and wait until it is gone."""
         self._line.abort()
         with anyio.move_on_after(END_S):
             await self._process.wait()
-        self.kill()
-        await self._process.wait()
+        await self.killed()
 
     async def _ended(self, hook: str) -> ChildEndedError:
         has_own_end = not self._is_cut_off

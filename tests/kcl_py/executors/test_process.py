@@ -6,10 +6,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from anyio.lowlevel import checkpoint
 
 from kcl_py import OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor
-from kcl_py.executors.process import in_children
+from kcl_py.executors.process import Isolated, in_children
 from kcl_py.testing import Run, run_processor
 from tests.kcl_py.executors.checkpointers import Heard
 from tests.kcl_py.executors.processors import Diary, Lanes
@@ -165,9 +164,12 @@ async def test_child_ends_with_what_stands_for_it(diary: Path) -> None:
     """Also where no hook says that the ownership is over, as when its Shard fails."""
     processor = in_children(Diary)()
     await processor.initialize(OwnedShard("s", "shard-1", 1, None, ()))
+    assert isinstance(processor, Isolated)
+    child = processor._child
+    assert child is not None
     del processor
-    while is_there(child_of(diary)):
-        await checkpoint()
+    await child._process.wait()
+    assert not is_there(child_of(diary))
 
 
 async def test_class_that_a_child_cannot_import_is_refused_at_the_start() -> None:
