@@ -19,6 +19,11 @@ POINTS = 120
 LOST = (Fault.LOST_REPLY, Fault.LOST_REQUEST, Fault.LATE, Fault.BROKEN, Fault.THROTTLED, Fault.REJECTED)
 
 
+async def count_otherwise_when_it_comes_again(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Cut the second attempt at a batch at other places than the first."""
+    await (count_in_two if batch.redelivery is None else count_once)(batch, checkpointer)
+
+
 def live(at: int | None, end: Callable[[Member], None]) -> int:
     """Have one worker count, end it at one of its steps, and another go on; return how many steps the first one had."""
 
@@ -89,7 +94,7 @@ async def test_transactions_that_fail_on_the_way_count_once(fault: Fault, times:
 
 
 @pytest.mark.parametrize("fault", [Fault.LATE, Fault.LOST_REPLY, Fault.LOST_REQUEST], ids=lambda fault: fault.name)
-@pytest.mark.parametrize("work", [count_once, count_in_two])
+@pytest.mark.parametrize("work", [count_once, count_in_two, count_otherwise_when_it_comes_again])
 @simulated
 async def test_attempt_that_is_cut_off_in_a_transaction_counts_once(work: Work, fault: Fault) -> None:
     """What the first attempt has sent may arrive when the second one runs."""
