@@ -93,6 +93,8 @@ class Dispatcher:
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
         self._is_held_back = self._is_stopped = self._has_moved = False
+        self.has_put_off = False
+        """Whether the processor has put something off since the Pipeline told of it."""
 
     @property
     def wants_more(self) -> bool:
@@ -157,8 +159,16 @@ class Dispatcher:
         if not self._lanes:
             self._batches.end()
 
-    def note_ended(self, ended: WorkEnded) -> None:
-        """Note that a task has ended; one that somebody has cancelled has failed with what it had in hand."""
+    def note(self, message: WorkEnded | Moved) -> None:
+        """Note that a task has ended, or has settled records."""
+        if isinstance(message, WorkEnded):
+            self._note_ended(message)
+        else:
+            self._has_moved = False
+            self._batches.note_put()
+
+    def _note_ended(self, ended: WorkEnded) -> None:
+        """One that somebody has cancelled has failed with what it had in hand."""
         if isinstance(ended.hand, Batch):
             self._batches.note_ended(ended.hand, ended.error)
             return
@@ -168,11 +178,6 @@ class Dispatcher:
             self._release(hand)
         if hand.item is not None and ended.error is not None:
             self._start(Hand(hand.item, self._form.failed(hand.item, ended.error)))
-
-    def note_moved(self) -> None:
-        """Tell again when more records are settled."""
-        self._has_moved = False
-        self._batches.note_put()
 
     def confirmed(self) -> None:
         """Try again what the fence has held back."""
@@ -320,6 +325,7 @@ class Dispatcher:
             if sequel.owed:
                 self._owed[item] = sequel.owed
             self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
+            self.has_put_off |= self._troubles[item].is_put_off
             self._set_timer()
             return True
         if sequel is not None and not self._is_stopped:
