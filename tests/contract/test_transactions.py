@@ -9,9 +9,10 @@ import pytest_asyncio
 
 from kcl_py.effects import ConditionCheck, Delete, Effect, Put, Update
 from kcl_py.errors import ConditionFailedError, EffectsRefusedError
-from kcl_py.leases import commits, rules, transactions
+from kcl_py.leases import commits, transactions
 from kcl_py.leases.attributes import decode_item, encode
 from kcl_py.leases.memory import MemoryLeaseStore
+from kcl_py.leases.settling import decide
 from kcl_py.leases.store import Write
 from kcl_py.records import SequenceNumber
 from tests.contract.conftest import Bench, dynamo_bench, some_leases
@@ -65,7 +66,7 @@ async def test_effects_and_checkpoint_are_written_together(tabled: Tabled) -> No
     assert row is not None
     assert (row.position, row.counter, row.native.transaction) == (AT, 42, tabled.table)
     assert await tabled.item("a") == {"k": "a", "n": 3}
-    assert rules.decide(tabled.write, row) == "succeeded"
+    assert decide(tabled.write, row) == "succeeded"
     assert await tabled.bench.get(KEY) == stored(row)
 
 
@@ -137,7 +138,7 @@ async def test_transaction_that_is_sent_twice_is_applied_once(tabled: Tabled) ->
     try:
         await tabled.transact(*effects, write=tabled.write)
     except ConditionFailedError:
-        assert rules.decide(tabled.write, await tabled.store.read(KEY)) == "succeeded"
+        assert decide(tabled.write, await tabled.store.read(KEY)) == "succeeded"
     assert await tabled.item("a") == {"k": "a", "n": 3}
 
 

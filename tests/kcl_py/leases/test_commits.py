@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kcl_py.errors import EffectsRefusedError
-from kcl_py.leases import commits, rules
+from kcl_py.leases import commits
 from kcl_py.leases.row import LeaseRow
-from kcl_py.leases.rules import Outcome
+from kcl_py.leases.settling import Outcome, decide
 from kcl_py.leases.store import AnyOf, Is, Write
 from kcl_py.records import SequenceNumber
 from tests.contract.lease_commits import COMMITS, PENDING
@@ -78,7 +78,7 @@ def test_only_its_name_in_the_row_tells_that_a_transaction_took_effect(
     found: LeaseRow | None, outcome: Outcome
 ) -> None:
     """A late heartbeat can leave the same counter and the same position."""
-    assert rules.decide(a_transaction(a_row()), found) == outcome
+    assert decide(a_transaction(a_row()), found) == outcome
 
 
 def test_errors_keep_what_they_say_of_effects() -> None:
