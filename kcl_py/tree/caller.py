@@ -49,7 +49,7 @@ class Caller:
         self.run()
 
     def run(self) -> None:
-        """Call the hook in hand, unless a pause or the fence holds it back: the Lease then confirms or finds the end."""
+        """Call the hook in hand, unless a pause or the fence holds it back: then the Lease is to confirm."""
         assert self.hook is not None
         self._pause, hook = None, self.hook
         is_paused = self.brake.holds_back(hook.name)

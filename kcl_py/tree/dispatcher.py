@@ -142,6 +142,7 @@ class Dispatcher:
         while self._may_start():
             paid = self._pay(self._starting)
             if paid is None:
+                self._slots.leave(self._seat)
                 break
             if not self._form.is_serial and not self._slots.take(self._seat):
                 self._turn.give_back(paid, self._clock.monotonic())
@@ -153,6 +154,9 @@ class Dispatcher:
     def pause(self, *, is_paused: bool) -> None:
         """Hand over nothing more until this is called again; what runs goes on."""
         self._batches.is_paused = is_paused
+        if is_paused:
+            self._slots.leave(self._seat)
+            self._turn.leave(self._clock.monotonic())
 
     def finish_up(self) -> None:
         """Have batches wait for nothing once no more records can come to them."""
@@ -217,6 +221,7 @@ class Dispatcher:
         """Whether a record is ready for which no task has been started."""
         if self._is_held_back or self._batches.is_paused or self._lanes.ready <= self._starting:
             self._turn.leave(self._clock.monotonic())
+            self._slots.leave(self._seat)  # a slot that comes too late is for others
             return False
         return True
 
@@ -276,12 +281,12 @@ class Dispatcher:
                     return
 
     def _next(self) -> Item | None:
-        """Take the next item in hand that no owner before has put off."""
+        """Take the next item in hand that no owner before has put off; for longer than one can be, only a clock has."""
         while not self._batches.is_paused and (item := self._lanes.next()) is not None:
             due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
-            if due_ms is None or (pause_s := due_ms / 1000 - self._clock.time()) <= 0:
+            if due_ms is None or not 0 < (pause_s := due_ms / 1000 - self._clock.time()) <= LONGEST_S:
                 return item
-            self._lanes.delay(item, self._clock.monotonic() + min(pause_s, LONGEST_S))
+            self._lanes.delay(item, self._clock.monotonic() + pause_s)
             self._set_timer()
         return None
 

@@ -379,7 +379,7 @@ class Pipeline(Supervisor):
         self.run_task(self._caller.all_ended, done=lambda _: Quiet())
 
     def _tell_drained(self) -> None:
-        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))
+        self._lease.tell(Drained(self._ledger.prefix, self._ledger.reach(self._earlier).end, self._unfinished))
 
     def _end_tasks(self) -> None:
         self._caller.cancel()
@@ -394,7 +394,7 @@ class Pipeline(Supervisor):
     def _resume(self, position: SequenceNumber | None, pending: Pending | None) -> None:
         """Begin again after a drain that was called off, with a new processor."""
         self._intake.drop(self._ledger.head)
-        self._earlier = self._earlier.reaching(self._ledger.delivered)
+        self._earlier = self._ledger.reach(self._earlier)
         self._shard = with_pending(self._shard, pending)
         self._begin_after(position)
         self._tell_progress()

@@ -20,7 +20,7 @@ from kcl_py.tree.pipeline import Pipeline
 from kcl_py.tree.shard import Shard
 from kcl_py.tree.shard_supervisor import ShardSupervisor
 from kcl_py.tree.steering import LookNow, Pause, Rested
-from kcl_py.tree.stream import StreamSupervisor
+from kcl_py.tree.stream_supervisor import StreamSupervisor
 from tests.docs.pages import DOCS, ROOT, blocks, read, rows
 
 if TYPE_CHECKING:
