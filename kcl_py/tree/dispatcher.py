@@ -79,7 +79,7 @@ class Dispatcher:
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
         self._owner, self._batches = owner, batches
-        self._sequel = Sequel(worker, form.name, giving_up, lambda: self._is_stopped, log)
+        self._sequel = Sequel(worker, form.name, giving_up, fence, lambda: self._is_stopped, log)
         self._clock, self._slots = worker.clock, worker.slots
         self._lanes = Lanes("shard" if form.is_serial else worker.config.delivery.ordering)
         self._seat = Seat(lambda: owner.ref.tell(HandOn()))

@@ -12,6 +12,7 @@ from kcl_py import (
     Record,
     RecordBatch,
     RecordProcessor,
+    Reject,
     Retry,
     ToBatch,
 )
@@ -264,3 +265,22 @@ async def test_paused_shard_that_is_drained_flushes_nothing() -> None:
         played.ref.tell(Drain(Why.STOP, LATER))
         drained = await played.lease.hears(Drained)
         assert (drained.prefix, drained.unfinished, seen) == (None, 0, [])
+
+
+@simulated
+async def test_nobody_hears_of_what_is_given_up_while_the_fence_forbids_it() -> None:
+    """Rule 6: ``handle_failed`` is the processor's code, too; it is called once the lease is known to be held."""
+    desk = Desk(work_s={"1": 2.0}, answers={"1": [Reject("bad")]}, policy="skip")
+    async with a_pipeline(keyed("a"), processor=desk.processor()) as played:
+        played.begin()
+        await until(lambda: desk.in_hand)
+        played.stage.stand_still()
+        await asyncio.sleep(1.5)
+        played.stage.keep_pulse()
+        await played.lease.hears(Confirm)
+        await asyncio.sleep(10.0)
+        assert (desk.failures, prefix(played)) == ([], 0)
+        played.fence.confirmed_at = played.stage.clock.monotonic()
+        played.ref.tell(Confirmed())
+        await until(lambda: prefix(played) == 1)
+        assert (len(desk.failures), desk.numbers()) == (1, [1])
