@@ -201,6 +201,9 @@ class Delivery(Section):
         description="after the last repetition: the shard stops and keeps its place, the record goes to "
         "`dead_letter`, or it is passed over with an error in the log",
     )
+    executor: Literal["thread", "process"] | None = Field(
+        default=None, description="where hooks run that are `def`; default: none may be, all are `async def`"
+    )
     dead_letter: DeadLetterAddress | None = Field(
         default=None, description="where records go that are given up with `dead_letter`"
     )

@@ -1,28 +1,19 @@
 """The class a user writes, and what its hooks receive.
 
 One instance serves one ownership of one shard, from the lease taken to the lease given up, over retries too. Its
-hooks are called one after the other, never two at a time but for ``process``, in tasks of that shard's Pipeline on the
-worker's event loop: a hook that blocks the loop stops the heartbeats of every shard. To return is to say that the work
-is done.
+hooks are called one after the other, never two at a time but for ``process``. One that is ``async def`` runs on the
+worker's event loop: if it blocks the loop, it stops the heartbeats of every shard. One that is ``def`` runs in a thread
+or in a child process, as ``delivery.executor`` says. To return is to say that the work is done.
 """
 
-import importlib
-import inspect
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from functools import partialmethod
-from os import PathLike, fspath
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from kcl_py.batchers import Batched, Batcher, batcher_faults
+from kcl_py.batchers import Batched, Batcher
 from kcl_py.effects import Effect
-from kcl_py.errors import ProcessorError
-from kcl_py.middleware import Listed, middleware_faults
+from kcl_py.middleware import Listed
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
-from kcl_py.printable import one_line
 from kcl_py.records import Identity, Record, RecordBatch, SequenceNumber
 
 if TYPE_CHECKING:
@@ -41,6 +32,8 @@ class OwnedShard:
     """The checkpoint after which it begins; None if there is none yet."""
     parents: tuple[str, ...]
     """Shards that this one was split or merged from, as far as they are known; none, one or two."""
+    checkpoint: str = "TRIM_HORIZON"
+    """As the lease table had it: ``TRIM_HORIZON``, ``LATEST`` or ``AT_TIMESTAMP`` if ``position`` is None."""
     pending: SequenceNumber | None = None
     """A checkpoint that a processor before this one has prepared and not committed."""
     pending_state: bytes | None = None
@@ -142,7 +135,8 @@ class Failure:
 class RecordProcessor:
     """What happens with the records of a shard; subclass it and override ``process_records`` or ``process``.
 
-    Needs a constructor without arguments. Hooks are ``async def``.
+    Needs a constructor without arguments. Hooks are ``async def``; with ``delivery.executor`` they may be ``def``, and
+    then receive a ``kcl_py.executors.checkpointer.SyncCheckpointer``.
     """
 
     batchers: ClassVar[Mapping[str, Batcher]] = {}
@@ -219,95 +213,13 @@ class RecordProcessor:
         """
 
 
-_FORMS = ("process_records", "process")
+FORMS = ("process_records", "process")
 """The two ways to consume; a processor has one of them."""
-_HOOKS = ("initialize", *_FORMS, "handle_batch", "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
-_NEARLY = 0.85
-"""How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
+HOOKS = ("initialize", *FORMS, "handle_batch", "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 
 
-def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> type[RecordProcessor]:
-    """Import ``module:Class``; see ``import_processor``.
-
-    Raises:
-        ProcessorError: the import fails, or the class is not a RecordProcessor that can be used.
-    """
-    return check_processor(import_processor(path, folders=folders), path)
-
-
-def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> object:
-    """Return what ``module:Class`` names, whatever it is.
-
-    Args:
-        path: as in the option ``processor``.
-        folders: go first on ``sys.path``, in this order, and stay there for what the module imports later.
-
-    Raises:
-        ProcessorError: the import fails, or there is nothing of that name.
-    """
-    for folder in reversed(folders):
-        if sys.path[:1] != [fspath(folder)]:
-            sys.path.insert(0, fspath(folder))
-    module_name, _, class_path = path.partition(":")
-    try:
-        found: object = importlib.import_module(module_name)
-    except ProcessorError:  # of a function in it that is decorated
-        raise
-    except (Exception, SystemExit) as error:
-        raise ProcessorError(
-            f"cannot import processor {path!r}: expected module {module_name!r} to import,"
-            f" found {type(error).__name__}: {one_line(str(error))}"
-        ) from error
-    for name in class_path.split("."):
-        found = getattr(found, name, None)
-    if found is None:
-        raise ProcessorError(
-            f"cannot import processor {path!r}: expected class {class_path!r} in module {module_name!r}, found none"
-        )
-    return found
-
-
-def check_processor(found: object, path: str | None = None) -> type[RecordProcessor]:
-    """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``.
-
-    Args:
-        found: whatever somebody has given.
-        path: what the error calls it; by default the place of its class.
-    """
-    for fault in processor_faults(found):
-        raise ProcessorError(f"cannot use processor {path or path_of(found)!r}: {fault}")
-    return cast("type[RecordProcessor]", found)
-
-
-def path_of(found: object) -> str:
-    """Say ``module:Class`` of what somebody has given."""
-    if isinstance(found, str):
-        return found
-    named = found if isinstance(found, (type, FunctionType)) else type(found)
-    return f"{named.__module__}:{named.__qualname__}"
-
-
-def processor_faults(found: object) -> list[str]:
-    """Say what keeps ``found`` from being a processor: ``expected X, found Y`` for each fault."""
-    if isinstance(found, RecordProcessor):
-        return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
-    if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
-        kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        hint = "; decorate it with @kcl_py.processor" if isinstance(found, FunctionType) else ""
-        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none{hint}"]
-    misspelt = _misspelt_hooks(found)
-    faults = [
-        f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
-    ]
-    forms = [form for form in _FORMS if form in _own_hooks(found)]
-    if len(forms) > 1:
-        faults.append("expected process_records or process to be overridden, found both; take out one")
-    if not forms and not set(_FORMS) & set(misspelt.values()):
-        faults.append("expected process_records or process to be overridden, found neither")
-    own = _own_hooks(found)
-    faults += batcher_faults(found.batchers, own_hooks=[*own, *misspelt.values()])
-    faults += [fault for hook in own if (fault := _hook_fault(found, hook))]
-    return faults + _creation_faults(found) + middleware_faults(found.middlewares)
+Executor = Literal["thread", "process"]
+"""Where hooks run that are ``def``."""
 
 
 def has_lanes(processor: type[RecordProcessor]) -> bool:
@@ -315,67 +227,6 @@ def has_lanes(processor: type[RecordProcessor]) -> bool:
     return processor.process is not RecordProcessor.process
 
 
-def _own_hooks(processor: type[RecordProcessor]) -> list[str]:
-    return [hook for hook in _HOOKS if getattr(processor, hook) is not getattr(RecordProcessor, hook)]
-
-
-def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
-    """Return methods that would never be called, each with the hook that was meant: it has nearly the same name.
-
-    A hook that is there is not missed, and a method that the hook's arguments do not fit has another purpose; but
-    process_records has to be there, unless process is.
-    """
-    own = _own_hooks(processor)
-    unneeded = {*(_FORMS if set(_FORMS) & set(own) else ()), *(() if processor.batchers else ("handle_batch",))}
-    missed = [hook for hook in _HOOKS if hook not in own and hook not in unneeded]
-    methods = [
-        name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
-    ]
-    meant = {name: near for name in methods for near in get_close_matches(name.lower(), missed, n=1, cutoff=_NEARLY)}
-    return {name: hook for name, hook in meant.items() if hook == "process_records" or _fits(processor, name, hook)}
-
-
-def _hook_fault(processor: type[RecordProcessor], hook: str) -> str | None:
-    method = _method(processor, hook)
-    if inspect.isasyncgenfunction(method):
-        return f"expected `async def {hook}`, found an async generator; take out its yield"
-    if not inspect.iscoroutinefunction(method):
-        return f"expected `async def {hook}`, found " + ("`def`" if callable(method) else "no function")
-    if not _fits(processor, hook, hook):
-        return f"expected {hook} to take {_signature(RecordProcessor, hook)}, found {_signature(processor, hook)}"
-    return None
-
-
-def _fits(processor: type[RecordProcessor], name: str, hook: str) -> bool:
-    """Tell whether the method ``name`` can be called with what ``hook`` is called with."""
-    try:
-        _signature(processor, name).bind(*_signature(RecordProcessor, hook).parameters)
-    except TypeError:
-        return False
-    return True
-
-
-def _signature(processor: type[RecordProcessor], name: str) -> inspect.Signature:
-    """Return the names that a method takes, without ``self``; where it is decorated, those of the decorator."""
-    parameters = inspect.signature(_method(processor, name), follow_wrapped=False).parameters.values()
-    return inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in parameters])
-
-
-def _method(processor: type[RecordProcessor], name: str) -> Any:
-    """Return a method as an instance would have it, without making one."""
-    found = inspect.getattr_static(processor, name)
-    is_method = isinstance(found, (FunctionType, classmethod, staticmethod, partialmethod))
-    return found.__get__(object(), processor) if is_method else found
-
-
-def _creation_faults(processor: type[RecordProcessor]) -> list[str]:
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    try:
-        parameters = list(inspect.signature(processor).parameters.values())
-    except ValueError:  # it is built on a class of Python's own, of which nothing can be said
-        parameters = []
-    if required := [each.name for each in parameters if each.default is each.empty and each.kind not in optional]:
-        return [f"expected a constructor without arguments, found it needs {', '.join(required)}"]
-    if left := sorted(getattr(processor, "__abstractmethods__", ())):
-        return [f"expected a class that can be made, found it abstract: {', '.join(left)}"]
-    return []
+def preferred_executor(processor: type[RecordProcessor]) -> Executor | None:
+    """Return where hooks run if ``delivery.executor`` says nothing."""
+    return getattr(processor, "preferred_executor", None)

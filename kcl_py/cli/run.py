@@ -66,7 +66,7 @@ def run_command(file: Path, *, exit_on_halt: bool = False) -> int:
     """Run a worker as FILE says, until a shard halts if that is asked for; return the exit code."""
     with Signals() as signals:
         config = load_config(file)
-        processor = load_class(config.processor, file)
+        processor = load_class(config.processor, file, executor=config.delivery.executor)
         from kcl_py.tree.stream import Stream
 
         runner = asyncio.Runner()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
+from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.functions.payload import Decode, decoder, name_of
 from kcl_py.processor import Checkpointer, OwnedShard
 from kcl_py.records import Record, RecordBatch
@@ -18,15 +19,20 @@ _KINDS: Mapping[Any, str] = {
     RecordBatch: "batch",
     OwnedShard: "shard",
     Checkpointer: "checkpointer",
+    SyncCheckpointer: "checkpointer",
 }
-_NAMES = (*_KINDS.values(), "payload", "payloads")
+_NAMES = (*dict.fromkeys(_KINDS.values()), "payload", "payloads")
 _EMPTY = inspect.Parameter.empty
+
+
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """How to call a function."""
 
+    is_async: bool
     parameters: Mapping[str, str]
     """What each parameter is: record, batch, shard, checkpointer or payload."""
     decode: Decode | None
@@ -41,14 +47,15 @@ class Signature:
         return {name: values[kind] for name, kind in self.parameters.items()}
 
 
-def signature_of(function: Callable[..., Any]) -> Signature:
+def signature_of(function: Function) -> Signature:
     """Find out how to call ``function``.
 
     Raises:
         ValueError: it cannot be called with records or with batches; ``expected X, found Y``.
     """
     _check_kind(function)
-    annotations = _annotations(function)
+    is_async, annotations = inspect.iscoroutinefunction(function), _annotations(function)
+    _check_checkpointer(annotations, is_async=is_async)
     kinds: dict[str, str] = {}
     for parameter in inspect.signature(function).parameters.values():
         if (kind := _kind(parameter, annotations.get(parameter.name, _EMPTY))) is not None:
@@ -56,20 +63,31 @@ def signature_of(function: Callable[..., Any]) -> Signature:
     _check_together(kinds)
     payload = next((name for name, kind in kinds.items() if kind == "payload"), None)
     if payload is None:
-        return Signature(kinds, None)
+        return Signature(is_async, kinds, None)
     wanted = annotations.get(payload, _EMPTY)
-    return Signature(kinds, _decoder(payload, _element(payload, wanted) if "batch" in kinds.values() else wanted))
+    wanted = _element(payload, wanted) if "batch" in kinds.values() else wanted
+    return Signature(is_async, kinds, _decoder(payload, wanted))
 
 
-def _check_kind(function: Callable[..., Any]) -> None:
-    if inspect.isasyncgenfunction(function):
-        raise ValueError("expected `async def`, found an async generator; take out its yield")
-    if not inspect.iscoroutinefunction(function):
-        found = "`def`" if inspect.isfunction(function) else f"{type(function).__name__}"
-        raise ValueError(f"expected `async def`, found {found}")
+def _check_kind(function: Function) -> None:
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        kind = "an async generator" if inspect.isasyncgenfunction(function) else "a generator"
+        raise ValueError(f"expected `async def` or `def`, found {kind}; take out its yield")
+    if not (inspect.iscoroutinefunction(function) or inspect.isfunction(function)):
+        raise ValueError(f"expected `async def` or `def`, found {type(function).__name__}")
 
 
-def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+def _check_checkpointer(annotations: Mapping[str, Any], *, is_async: bool) -> None:
+    expected, found = (Checkpointer, SyncCheckpointer) if is_async else (SyncCheckpointer, Checkpointer)
+    for name, annotation in annotations.items():
+        if annotation is found and name != "return":
+            kind = "async def" if is_async else "def"
+            raise ValueError(
+                f"expected {name} of `{kind}` to be a {expected.__module__}.{expected.__name__}, found {found.__name__}"
+            )
+
+
+def _annotations(function: Function) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
     except Exception as error:

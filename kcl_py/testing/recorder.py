@@ -16,6 +16,7 @@ from kcl_py.batchers import Batched
 from kcl_py.chain import surrounded
 from kcl_py.effects import Effect
 from kcl_py.errors import KclError
+from kcl_py.executors.hosted import Hosted
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import (
     Checkpointer,
@@ -162,8 +163,10 @@ class _Observed(RecordProcessor, Generic[P]):
 
         async def work() -> None:
             if self._inner is None:
-                call.processor = self._inner = self._recorder.make()
+                self._inner = self._recorder.make()
+            call.processor = users_own(self._inner)
             await self._inner.initialize(shard)
+            call.processor = users_own(self._inner)
 
         await self._recorder.record(call, work)
 
@@ -190,7 +193,12 @@ class _Observed(RecordProcessor, Generic[P]):
         return self._inner
 
     def _call(self, hook: str, batch: RecordBatch | None = None, record: Record | None = None) -> HookCall[P]:
-        return HookCall(hook, self._shard_id, self._inner, batch, record)
+        return HookCall(hook, self._shard_id, users_own(self._inner), batch, record)
+
+
+def users_own(made: P | None) -> P | None:
+    """Return the instance of the user's class, where another stands for it; None if there is none, or elsewhere."""
+    return getattr(made, "instance", None) if isinstance(made, Hosted) else made
 
 
 class _ObservedBatches(_Observed[P]):
@@ -220,7 +228,7 @@ class _ObservedLanes(_Observed[P]):
 class _ObservedBatchers(_ObservedLanes[P]):
     async def handle_batch(self, batch: Batched) -> BatchOutcome:
         inner = self._made()
-        call = HookCall("handle_batch", self._shard_id, inner, batched=batch)
+        call = HookCall("handle_batch", self._shard_id, users_own(inner), batched=batch)
 
         async def work() -> BatchOutcome:
             call.outcome = outcome = await inner.handle_batch(batch)

@@ -60,6 +60,7 @@ class ShardCheckpointer:
         self._may_assert = not has_lanes(worker.processor)
         """Whether the processor can say that records are finished which it has in hand."""
         self._fence, self._lease = fence, lease
+        self._is_manual = worker.config.checkpoint.mode == "manual"  # then no more is stored than is asked for
         self._fresh = worker.ids.token
         self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is
         self._given_up: Transact | None = None
@@ -68,9 +69,14 @@ class ShardCheckpointer:
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
         """Store the end of the finished records, or that everything up to ``at`` is finished."""
         token = self._token()
-        if at is not None:
-            self._ledger.finish_to(self._position_of(at))
-        position = self._ledger.prefix
+        position = None if at is None else self._position_of(at)
+        if position is not None:
+            self._ledger.finish_to(position)
+        await self._store(token, position)
+
+    async def _store(self, token: str, asked: SequenceNumber | None) -> None:
+        """Store what is asked for, or how far all is finished."""
+        position = asked if asked is not None and self._is_manual else self._ledger.prefix
         if await self._is_stored(position) or position is None:
             return
         await self._ask(Checkpoint(token, position, Answer()), f"store checkpoint {position}")
@@ -93,9 +99,9 @@ class ShardCheckpointer:
 
     async def commit(self, position: SequenceNumber) -> None:
         """Store a position that was prepared."""
-        self._token()
+        token = self._token()
         self._ledger.finish_to(position)
-        await self.checkpoint()
+        await self._store(token, position)
 
     async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
         """Apply effects and store that everything up to ``at`` is finished, or neither; True if this call did."""

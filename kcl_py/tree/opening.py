@@ -19,6 +19,7 @@ from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, LeaseTableError, MissingError
+from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -46,6 +47,8 @@ async def open_worker(
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
         raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
     started_at = clock.monotonic()
+    config = as_it_checkpoints(processor, config)
+    hosted = surrounded(on_executor(processor, config))
     worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{ids.incarnation()}"
     owner = f"{worker_id}/{ids.incarnation()}"
     names = {"app": config.app, "stream": config.stream_name, "worker": owner}
@@ -61,7 +64,7 @@ async def open_worker(
         config=config,
         owner=owner,
         stream=stream,
-        processor=surrounded(processor),
+        processor=hosted,
         source=clients.source,
         store=clients.leases,
         clock=clock,

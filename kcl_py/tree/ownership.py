@@ -13,7 +13,9 @@ def owned_shard(worker: Worker, shard_id: str, start: Start) -> OwnedShard:
     """Return the shard as an ownership begins with it."""
     row = start.row
     tables = Tables(worker.store, worker.clock, worker.ids, timeout_s=worker.config.leases.failover_s / 2)
-    shard = OwnedShard(worker.stream.name, shard_id, start.epoch, row.position, row.parents, tables=tables)
+    shard = OwnedShard(
+        worker.stream.name, shard_id, start.epoch, row.position, row.parents, row.checkpoint, tables=tables
+    )
     return with_pending(shard, row.pending_after(row.position))
 
 

@@ -66,8 +66,7 @@ class Pipeline(Supervisor):
         self._dispatcher: Dispatcher | None = None
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
-        self._caller = Caller(worker, self)
-        self._limit = TimeLimit(self)
+        self._caller, self._limit = Caller(worker, self), TimeLimit(self)
         self._is_draining, self._brake = False, Brake()
         self.state = "stopped"
 
@@ -79,6 +78,7 @@ class Pipeline(Supervisor):
         self._account.close()
         self._intake.forget()  # the traceback of what ended this may keep it in memory for long
         self._cancel_dispatcher()
+        self._processor = None  # what it keeps running elsewhere ends with it
 
     async def on_message(self, message: object) -> None:
         match message:

@@ -27,6 +27,7 @@ from actors import (
     TaskAbandoned,
     running,
 )
+from kcl_py.acceptance import check_processor, import_processor
 from kcl_py.clients import Clients
 from kcl_py.config import Config, RateLimit
 from kcl_py.delivery.rate import Rate
@@ -35,7 +36,7 @@ from kcl_py.errors import ConfigError, KclError
 from kcl_py.log import may_show_tracebacks
 from kcl_py.offers import Loop, Offers, Records
 from kcl_py.outcomes import Retry, Verdict
-from kcl_py.processor import RecordProcessor, check_processor, import_processor
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, SequenceNumber
 from kcl_py.tree.control import Control
 from kcl_py.tree.halts import HaltedShard
@@ -273,8 +274,9 @@ class Stream:
             given = import_processor(self._config.processor)
         self._offers = Offers() if given is Records else None
         if self._offers is not None:
-            return self._offers.processor()
-        return check_processor(given, self._config.processor if self._processor is None else None)
+            given = self._offers.processor()
+        path = self._config.processor if self._processor is None else None
+        return check_processor(given, path, executor=self._config.delivery.executor)
 
     def _offering(self) -> Offers:
         if not self._is_open:

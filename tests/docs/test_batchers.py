@@ -5,8 +5,8 @@ from typing import Any, get_args
 import pytest
 
 from kcl_py import Batched, Record, RecordProcessor, ToBatch
+from kcl_py.acceptance import processor_faults
 from kcl_py.batchers import Trigger
-from kcl_py.processor import processor_faults
 from tests.docs.pages import DOCS, blocks, rows
 
 PAGE = DOCS / "batchers.md"

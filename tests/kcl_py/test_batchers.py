@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import pytest
 
 from kcl_py import Batched, Batcher, Record, RecordProcessor, ToBatch
+from kcl_py.acceptance import processor_faults
 from kcl_py.outcomes import RecordOutcome
-from kcl_py.processor import processor_faults
 
 
 class Good(RecordProcessor):
@@ -99,7 +99,11 @@ def test_processor_with_batchers_is_accepted() -> None:
         (Listed, "expected batchers to be a mapping of names to Batcher, found list"),
         (Sized, "expected batchers to be a mapping of names to Batcher, found 's3': int"),
         (Misspelt, "expected a hook of RecordProcessor, found 'handle_batches'; did you mean handle_batch?"),
-        (Synchronous, "expected `async def handle_batch`, found `def`"),
+        (
+            Synchronous,
+            "expected `async def handle_batch`, found `def`; "
+            "set delivery.executor to thread or process if it is to run off the event loop",
+        ),
     ],
 )
 def test_batchers_that_cannot_be_used_are_named(processor: type[RecordProcessor], fault: str) -> None:

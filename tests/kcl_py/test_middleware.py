@@ -10,10 +10,11 @@ import structlog
 from structlog.testing import LogCapture
 
 from kcl_py import Middleware, OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor, Reject, processor
+from kcl_py.acceptance import check_processor
 from kcl_py.chain import surrounded
 from kcl_py.middleware import Listed
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
-from kcl_py.processor import Checkpointer, check_processor
+from kcl_py.processor import Checkpointer
 from kcl_py.testing import FakeStream, run_processor
 
 pytestmark = pytest.mark.asyncio

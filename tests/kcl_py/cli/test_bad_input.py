@@ -146,7 +146,8 @@ def test_check_says_of_a_processor_what_was_expected_and_found(folder: Path) -> 
     assert error_lines(done) == [
         "error: worker.yaml: processor: expected a hook of RecordProcessor, found 'proces_records'; "
         "did you mean process_records?",
-        "error: worker.yaml: processor: expected `async def lease_lost`, found `def`",
+        "error: worker.yaml: processor: expected `async def lease_lost`, found `def`; "
+        "set delivery.executor to thread or process if it is to run off the event loop",
     ]
     done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:")))
     assert error_lines(done) == [

@@ -1,6 +1,6 @@
 """What functions may take."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -56,7 +56,11 @@ def test_parameter_is_known_by_its_type_or_else_its_name(
     assert (signature.parameters, signature.takes_batches) == (parameters, takes_batches)
 
 
-def plain(payload: bytes) -> None: ...
+def plain(batch: RecordBatch, checkpointer: Checkpointer) -> None: ...
+def plain_generator(payload: bytes) -> Iterator[int]:
+    yield 1
+
+
 async def generator(payload: bytes) -> AsyncIterator[int]:
     yield 1
 
@@ -77,9 +81,13 @@ async def nowhere(payload: "Nowhere") -> None: ...  # type: ignore[name-defined]
 @pytest.mark.parametrize(
     ("function", "fault"),
     [
-        (plain, "expected `async def`, found `def`"),
-        (generator, "expected `async def`, found an async generator; take out its yield"),
-        (Plain, "expected `async def`, found type"),
+        (generator, "expected `async def` or `def`, found an async generator; take out its yield"),
+        (plain_generator, "expected `async def` or `def`, found a generator; take out its yield"),
+        (Plain, "expected `async def` or `def`, found type"),
+        (
+            plain,
+            "expected checkpointer of `def` to be a kcl_py.executors.checkpointer.SyncCheckpointer, found Checkpointer",
+        ),
         (nothing, "expected a payload, a record or a batch among the parameters, found none"),
         (only_shard, "expected a payload, a record or a batch among the parameters, found none"),
         (two, "expected one payload at most, found first and second"),
