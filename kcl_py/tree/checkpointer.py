@@ -120,15 +120,16 @@ class ShardCheckpointer:
         return outcome is CheckpointOutcome.APPLIED
 
     async def _outcome(self, asked: Transact) -> CheckpointOutcome | None:
-        """Wait until it is sure what became of a transaction; None if it has had no effect in time."""
+        """Wait until it is sure what became of a transaction; None if it has had no effect in time.
+
+        At the latest, that is when the lease is lost.
+        """
         answer, self._given_up = asked.answer, asked
         try:
             with move_on_after(self._clock, self._timeout_s):
                 await answer.arrived.wait()
             answer.is_withdrawn = True
-            with move_on_after(
-                self._clock, self._timeout_s * IN_A_FAILOVER
-            ):  # by then the lease is lost, at the latest
+            with move_on_after(self._clock, self._timeout_s * IN_A_FAILOVER):
                 await answer.arrived.wait()
         finally:
             answer.is_withdrawn = True

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from actors import Clock
 from actors.clock import SystemClock
-from kcl_py import Config, KclError, Stream
+from kcl_py import Config, Dedup, EffectsRefusedError, KclError, Once, OwnedShard, Record, Stream
 from kcl_py.cli.asking import wait_for_answers
 from kcl_py.cli.leases import reset_command, set_command
 from kcl_py.cli.status import read_status
@@ -26,6 +26,7 @@ from kcl_py.dead_letters.address import Address
 from kcl_py.dead_letters.kinesis import KinesisDeadLetters
 from kcl_py.dead_letters.s3 import S3DeadLetters
 from kcl_py.dead_letters.sqs import SqsDeadLetters
+from kcl_py.effects import ConditionCheck, Delete, Effect, Put, Update
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.row import LeaseRow, Request
 from kcl_py.local.client import KinesisClient
@@ -36,6 +37,7 @@ from kcl_py.local.model import Kinesis
 from kcl_py.processor import Checkpointer, RecordProcessor
 from kcl_py.records import RecordBatch
 from kcl_py.sources.kinesis.polling import KinesisSource
+from kcl_py.tables import Tables
 from kcl_py.tree.worker import Ids
 from tests.docs.pages import DOCS, blocks
 from tests.kcl_py.dead_letters.places import a_letter
@@ -58,10 +60,11 @@ def policies() -> Iterator[frozenset[Permission]]:
         yield frozenset(found)
 
 
-RUN, CREATE, LOOK, MEND, *LETTERS = policies()
+RUN, CREATE, LOOK, MEND, *LETTERS, EFFECTS = policies()
 DESTINATIONS = ("kinesis:failures", "sqs:https://sqs.REGION.amazonaws.com/ACCOUNT/failures", "s3://failures/letters")
 """As the page has them, in its order."""
-ACTIONS = {"TransactWriteItems": ["ConditionCheckItem", "PutItem"], "HeadBucket": ["ListBucket"]}
+ACTIONS = {"HeadBucket": "ListBucket"}
+OF_ITEMS = {"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 """Of operations that are not called as their action is. Source: the service authorization reference."""
 
 
@@ -76,7 +79,10 @@ class Allowed:
 
         async def call(**request: Any) -> Any:
             on = _resource(self._service, request)
-            for action in ACTIONS.get(operation, [operation]):
+            needed = [(ACTIONS.get(operation, operation), on)]
+            if items := [pair for item in request.get("TransactItems", ()) for pair in item.items()]:
+                needed = [(OF_ITEMS[kind], f"table/{said['TableName']}") for kind, said in items]
+            for action, on in needed:
                 permission = f"{self._service}:{action}", on
                 if permission not in self._permissions:
                     message = f"somebody is not authorized to perform {permission[0]} on {on}"
@@ -97,8 +103,7 @@ def _resource(service: str, request: dict[str, Any]) -> str:
         case "s3":
             folder, slash, _ = str(request.get("Key", "")).partition("/")
             return f"{request['Bucket']}{slash}{folder}{slash}{slash and '*'}"
-    items = [next(iter(item.values())) for item in request.get("TransactItems", ())]
-    return f"table/{(items or [request])[0]['TableName']}"
+    return f"table/{request.get('TableName')}"
 
 
 class Counting(RecordProcessor):
@@ -302,3 +307,37 @@ def test_dead_letters_need_what_their_policy_says(text: str, policy: frozenset[P
     for missing in policy:
         with pytest.raises(KclError, match=re.escape(f"{missing[0]} on {missing[1]}")):
             asyncio.run(keep_a_letter(text, policy - {missing}, set()))
+
+
+async def have_effects(permissions: frozenset[Permission], used: set[Permission]) -> None:
+    """Use each kind of effect, a marker and a message id, as processors do."""
+    clock = SystemClock()
+    model = DynamoDB(Behaviour(clock))
+    for table in ("totals", "markers", "messages"):
+        key = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}
+        named = {"TableName": table, "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}]}
+        model.call("CreateTable", key | named)
+    client: Any = Allowed(DynamoDBClient(model, clock), "dynamodb", permissions, used)
+    tables = Tables(DynamoLeaseStore(client, Leases(table="orders"), clock=clock), clock, Ids(), timeout_s=1)
+    shard, record = OwnedShard("orders", "shard", 1, None, (), tables=tables), Record("1", b"", "a")
+    effects: list[Effect] = [
+        Put("totals", {"id": "a"}),
+        Update("totals", {"id": "b"}, "ADD n :n", values={":n": 1}),
+        Delete("totals", {"id": "c"}),
+        ConditionCheck("totals", {"id": "d"}, "attribute_not_exists(id)"),
+    ]
+    await Once(shard, table="markers", ttl_s=60).apply(record, effects)
+    dedup = Dedup(shard, table="messages", ttl_s=60, id=lambda record: record.partition_key)
+    for _ in range(2):
+        async with dedup.first(record):
+            pass
+
+
+def test_effects_need_what_their_policy_says() -> None:
+    """No more than that; and what is missing is named."""
+    used: set[Permission] = set()
+    asyncio.run(have_effects(EFFECTS, used))
+    assert used == EFFECTS
+    for missing in EFFECTS:
+        with pytest.raises(EffectsRefusedError, match=re.escape(f"{missing[0]} on {missing[1]}")):
+            asyncio.run(have_effects(EFFECTS - {missing}, set()))

@@ -14,6 +14,7 @@ from kcl_py.leases.items import item_from_row, row_from_item, scan_from_items
 from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Paused, Pending, Request
 from kcl_py.leases.wire_rows import row_from_wire, scan_from_wire
 from kcl_py.records import SequenceNumber
+from tests.contract.lease_commits import PENDING
 from tests.contract.lease_rows import BY_HAND, CASES, JAVA, a_row, stored
 
 ODD: tuple[Attribute, ...] = (
@@ -40,7 +41,8 @@ ODD: tuple[Attribute, ...] = (
     {"M": {"at": {"N": "5"}, "of": {"S": "stream"}}},
     {"M": {"at": {"S": "soon"}, "why": {"N": "1"}}},
 )
-NAMES = (*encode_item(item_from_row(a_row(children=("c",), checkpoint_owner="o/1"))), "entityType", "somebodyElses")
+FULL = a_row(children=("c",), checkpoint_owner="o/1", pending=PENDING)
+NAMES = (*encode_item(item_from_row(FULL)), "entityType", "somebodyElses")
 FIELDS = (
     "token",
     "owner",
@@ -57,6 +59,7 @@ FIELDS = (
     "halted",
     "fault",
     "request",
+    "transaction",
     "paused",
     "quiet",
 )

@@ -8,15 +8,20 @@ import pytest
 from kcl_py import Checkpointer, RecordBatch
 from tests.kcl_py.tree.diary import Work
 from tests.kcl_py.tree.fleet import FAILOVER_S, Member
-from tests.kcl_py.tree.sums import a_counting_fleet, all_counted, check_sums, count_in_two, count_once
+from tests.kcl_py.tree.sums import BATCH, a_counting_fleet, all_counted, check_sums, count, count_in_two, count_once
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import SimTask, run, simulated
 
 RECORDS, SEED = 30, 3
 ACTORS = ("/lease", "/lease task", "/pipeline", "/pipeline task")
-POINTS = 120
+POINTS = 60
 """How many of the await points of a life a worker is ended at."""
 LOST = (Fault.LOST_REPLY, Fault.LOST_REQUEST, Fault.LATE, Fault.BROKEN, Fault.THROTTLED, Fault.REJECTED)
+
+
+async def count_otherwise_when_it_comes_again(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Cut the second attempt at a batch at other places than the first."""
+    await (count_in_two if batch.redelivery is None else count_once)(batch, checkpointer)
 
 
 def live(at: int | None, end: Callable[[Member], None]) -> int:
@@ -89,7 +94,7 @@ async def test_transactions_that_fail_on_the_way_count_once(fault: Fault, times:
 
 
 @pytest.mark.parametrize("fault", [Fault.LATE, Fault.LOST_REPLY, Fault.LOST_REQUEST], ids=lambda fault: fault.name)
-@pytest.mark.parametrize("work", [count_once, count_in_two])
+@pytest.mark.parametrize("work", [count_once, count_in_two, count_otherwise_when_it_comes_again])
 @simulated
 async def test_attempt_that_is_cut_off_in_a_transaction_counts_once(work: Work, fault: Fault) -> None:
     """What the first attempt has sent may arrive when the second one runs."""
@@ -148,3 +153,65 @@ async def test_fleet_that_grows_and_shrinks_over_a_split_counts_each_record_once
     await fleet.stopped()
     check_sums(fleet, store)
     assert sum(store.sums().values()) == 150
+
+
+@simulated
+async def test_effects_that_cannot_be_written_for_long_cost_no_lease() -> None:
+    """A table that throttles is not the lease's: heartbeats go on, and the batch comes again until it gets through."""
+    fleet, store = a_counting_fleet(shards=1, delivery={"batch": {"max_records": BATCH}, "retries": 100})
+    fleet.put(RECORDS)
+    member = fleet.start("A", work=count_once)
+    await fleet.until(lambda: member.stream is not None)
+    member.wire.fail("transact", Fault.THROTTLED, times=10_000)
+    await asyncio.sleep(4 * FAILOVER_S)
+    assert not store.sums()
+    member.wire.recover()
+    await fleet.until(lambda: all_counted(fleet, store))
+    assert {handover.epoch for handover in fleet.diary.handovers} == {1}
+    assert len(member.wire.of("heartbeat")) > 4
+    await fleet.stopped()
+    check_sums(fleet, store)
+
+
+@simulated
+async def test_transaction_whose_attempt_was_cut_off_is_not_tried_again() -> None:
+    """Nobody wants it any more; the next attempt may decide otherwise."""
+    options = {"retries": 100, "attempt_timeout_s": 0.5, "backoff_s": 0.05}
+    fleet, store = a_counting_fleet(shards=1, delivery=options, checkpoint={"mode": "manual"})
+    fleet.put(BATCH)
+
+    async def give_up(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        if batch.redelivery is None:
+            await count_once(batch, checkpointer)
+
+    member = fleet.start("A", work=give_up)
+    await fleet.until(lambda: member.stream is not None)
+    member.wire.fail("transact", Fault.THROTTLED, times=10_000)
+    await fleet.delivered()
+    await asyncio.sleep(1)
+    tried = len(member.wire.of("transact"))
+    member.wire.recover()
+    await asyncio.sleep(2 * FAILOVER_S)
+    assert (len(member.wire.of("transact")), store.sums()) == (tried, {})
+    await fleet.stopped()
+
+
+@simulated
+async def test_effects_of_what_is_checkpointed_already_are_not_applied() -> None:
+    """Whoever has stored it, here the heartbeat: the call says so."""
+    fleet, store = a_counting_fleet(shards=1)
+    [shard_id] = fleet.shards()
+    fleet.put(2 * BATCH)
+    said: list[bool] = []
+    batches: list[RecordBatch] = []
+
+    async def late(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        batches.append(batch)
+        if len(batches) == 2:
+            await fleet.until(lambda: fleet.row(shard_id).position == batches[0].last)
+            said.append(await checkpointer.once(count(shard_id, BATCH), at=batches[0]))
+
+    fleet.start("A", work=late)
+    await fleet.delivered()
+    assert (said, store.sums()) == ([False], {})
+    await fleet.stopped()
