@@ -7,6 +7,7 @@ import json
 import secrets
 import signal
 import sys
+from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -56,8 +57,13 @@ def show_command(file: Path, *, as_json: bool) -> int:
     """Print each row as the table holds it, one a line."""
     rows = anyio.run(_show, load_config(file))
     for row in rows:
-        say((json.dumps(asdict(row)) if as_json else printable(in_one_line(row))) + "\n")
+        say((json.dumps(asdict(row), default=_text) if as_json else printable(in_one_line(row))) + "\n")
     return 0
+
+
+def _text(state: bytes) -> str:
+    """Write the one value of a row that JSON has no form for: the state of a prepared checkpoint."""
+    return b64encode(state).decode("ascii")
 
 
 def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:

@@ -3,7 +3,7 @@
 Never too little: a record that says it comes for the first time does.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from kcl_py.leases.row import LeaseRow
@@ -23,9 +23,18 @@ class Earlier:
     to: int | None = None
     before_s: float = 0.0
 
-    def reaching(self, to: SequenceNumber | None) -> "Earlier":
-        """The same, and what an instance before this one was handed of the same ownership."""
-        return self if to is None else replace(self, to=max(to.value, self.to or 0))
+    def reaching(self, delivered: SequenceNumber | None, arrived_s: float) -> "Earlier":
+        """The same, and what this ownership was handed: up to ``delivered``, which arrived then (Unix seconds).
+
+        Once that is newer than anything an earlier owner may have had, nothing beyond it was in anybody's hands.
+        """
+        to = self.to if delivered is None else max(delivered.value, self.to or 0)
+        return Earlier(to, 0.0 if arrived_s >= self.before_s else self.before_s)
+
+    @property
+    def end(self) -> SequenceNumber | None:
+        """Up to where records were handed over, to whomever; None where nobody can say."""
+        return None if self.to is None or self.before_s else SequenceNumber(self.to)
 
     def may_have_had(self, record: Record) -> bool:
         """Whether the record may have been in somebody's hands."""

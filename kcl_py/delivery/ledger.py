@@ -9,6 +9,7 @@ from collections import deque
 from operator import attrgetter
 
 from kcl_py.delivery.buffer import Cut
+from kcl_py.delivery.earlier import Earlier
 from kcl_py.records import Record, SequenceNumber
 
 _data = attrgetter("data")
@@ -49,6 +50,7 @@ class Ledger:
         self._numbers = 0
         self._ended = self._received = self._delivered = prefix
         self._latest: tuple[Range, int] | None = None
+        self._arrived_s = 0.0
         self._ended_records = self._ended_bytes = self._told_records = 0
 
     @property
@@ -61,6 +63,15 @@ class Ledger:
     def delivered(self) -> SequenceNumber | None:
         """The last record handed over."""
         return self._delivered if self._latest is None else self._latest[0].records[self._latest[1]].position
+
+    @property
+    def delivered_arrived_s(self) -> float:
+        """When that one arrived, in Unix seconds; 0 if there was none."""
+        return self._arrived_s if self._latest is None else self._latest[0].records[self._latest[1]].arrived_s
+
+    def reach(self, before: Earlier) -> Earlier:
+        """Return what this ownership and those before it may have had in hand."""
+        return before.reaching(self.delivered, self.delivered_arrived_s)
 
     @property
     def head(self) -> Range | None:
@@ -156,7 +167,8 @@ class Ledger:
             self._ended_records += len(done.records)
             self._ended_bytes += done.cut.size_bytes - done.counted_bytes
             if self._latest is not None and self._latest[0] is done:
-                self._delivered, self._latest = self.delivered, None
+                self._delivered, self._arrived_s = self.delivered, self.delivered_arrived_s
+                self._latest = None
 
 
 def _position(record: Record) -> SequenceNumber:

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from kcl_py.config import parse_start
 from kcl_py.errors import ConfigError, KclError, MissingError, RejectedError
+from kcl_py.option_types import parse_start
 from kcl_py.printable import instant
 from kcl_py.records import SequenceNumber, is_number
 from kcl_py.sources.source import Position, PositionKind, Source

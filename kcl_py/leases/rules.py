@@ -5,11 +5,10 @@ One function for each line of docs/leases.md, "Writes". Each takes the row as la
 ``owner`` is ``<worker id>/<incarnation>``, ``token`` the one that this ownership's take wrote.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from kcl_py.leases.items import item_from_row, list_from_later, map_from_halt, map_from_native
+from kcl_py.leases.items import list_from_later, map_from_halt, map_from_native
 from kcl_py.leases.paths import (
     CHECKPOINT,
     CHILDREN,
@@ -25,7 +24,6 @@ from kcl_py.leases.paths import (
     SWITCHES,
     THROUGHPUT,
     TOKEN,
-    TRANSACTION,
     VOLATILE,
     as_seen,
     native,
@@ -36,8 +34,6 @@ from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Na
 from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
-
-Outcome = Literal["succeeded", "lost", "again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,46 +310,6 @@ def reset(row: LeaseRow) -> Write:
     return Write("reset", row.key, (Is(COUNTER, row.counter), Is(native("stream"), row.native.stream)))
 
 
-def decide(write: Write, found: LeaseRow | None) -> Outcome:
-    """Say what a consistent read tells about a write that failed its condition or had no reply.
-
-    Args:
-        write: the write in question, as built here.
-        found: the row as read after it, or None if there is no row.
-
-    Returns:
-        "succeeded": the row is as the write leaves it (transfer, release, let go: we are no longer named).
-        "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
-        "lost": neither; for a take or a request, it was not granted.
-
-    A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
-    nothing. A seek or a resume has taken effect iff the token is the one that it wrote, as with a take.
-    """
-    if found is None:
-        return "lost"
-    named = write.owner in (found.owner, found.checkpoint_owner)
-    mine = write.token is None or found.native.token == write.token
-    match write.operation:
-        case "transfer" | "release" | "let go":
-            succeeded = not named
-        case "take":
-            return "succeeded" if named and mine else "lost"
-        case "start handoff":
-            return "succeeded" if _has_fields(write, found) else "lost"
-        case "transact":
-            succeeded = named and mine and found.native.transaction == write.set[TRANSACTION]
-        case "seek" | "resume":
-            succeeded = named and mine
-            mine = Is(TOKEN, found.native.token) in write.tests
-        case "complete" | "cancel handoff by receiver":
-            succeeded = mine and _has_fields(write, found)
-        case _:
-            succeeded = named and mine and _has_fields(write, found)
-    if succeeded:
-        return "succeeded"
-    return "again" if named and mine else "lost"
-
-
 def _name_of(row: LeaseRow, owner: str | None, expected: str) -> str:
     if owner is None:
         raise ValueError(f"cannot write to the row of {row.key!r}: expected {expected}, found no owner")
@@ -421,17 +377,3 @@ def _progress(
         return {}, ()
     stands = not is_asked and row.pending_after(position) is not None
     return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, () if stands else PENDING
-
-
-def _has_fields(write: Write, found: LeaseRow) -> bool:
-    item = item_from_row(found)
-    return all(_value(item, path) == value for path, value in write.set.items()) and all(
-        _value(item, path) is None for path in write.remove
-    )
-
-
-def _value(item: Mapping[str, Any], path: Path) -> Any:
-    value: Any = item
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value

@@ -18,7 +18,7 @@ from kcl_py.errors import (
 )
 from kcl_py.leases.gate import Gate, Priority
 from kcl_py.leases.row import LeaseRow
-from kcl_py.leases.rules import decide
+from kcl_py.leases.settling import decide
 from kcl_py.leases.store import LeaseStore, Write
 
 READ_PAUSE_S = 0.2
@@ -49,7 +49,7 @@ class Settled:
     write: Write
     outcome: Literal["succeeded", "lost", "again", "no_effect", "refused", "unknown"]
     """``no_effect``: it was throttled, rejected or never sent. ``refused``: so it was for the effects that go with it.
-    ``unknown``: nothing could be read before the deadline. For the others see ``rules.decide``."""
+    ``unknown``: nothing could be read before the deadline. For the others see ``settling.decide``."""
     row: LeaseRow | None
     """The row after the write, or as the deciding read found it."""
     sent_at: float

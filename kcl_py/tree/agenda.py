@@ -241,7 +241,7 @@ class Agenda:
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
             throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
-            held_by=None if progress is None else progress.held_by,
+            held_by=self.checkpoints.held_by(now),
             later=self._later,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,

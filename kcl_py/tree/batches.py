@@ -50,7 +50,7 @@ class Batches:
             most_bytes=min(fetch.prefetch_bytes, ahead.bytes),
         )
         self._attempt, self._fence, self._owner, self._clock = attempt, fence, owner, worker.clock
-        self._sequel = Sequel(worker, HOOK, giving_up, lambda: self._is_ending, log)
+        self._sequel = Sequel(worker, HOOK, giving_up, fence, lambda: self._is_ending, log)
         self._name = f"{worker.processor.__qualname__}.{HOOK}"
         self._tasks: dict[int, tuple[Batch, OwnedTask]] = {}
         self._is_held_back = self._is_ending = self._is_stopped = False

@@ -8,6 +8,7 @@ from kcl_py.delivery.hook import ABANDON_S, Hook, Raised, TryAgain
 from kcl_py.leases.fence import Fence
 from kcl_py.log import may_show_tracebacks
 from kcl_py.tree.messages import Confirm
+from kcl_py.tree.steering import Brake
 from kcl_py.tree.worker import Worker
 
 
@@ -24,6 +25,7 @@ class Caller:
         self._running: OwnedTask | None = None
         self._pause: Timer | None = None
         self.hook: Hook | None = None
+        self.brake = Brake()
         self.ending: list[OwnedTask] = []
         """What was cancelled and may still clean up."""
         self.is_held_back = False
@@ -47,20 +49,17 @@ class Caller:
         self.run()
 
     def run(self) -> None:
-        """Call the hook in hand, unless the fence holds it back: then the Lease confirms, or finds that all is over."""
+        """Call the hook in hand, unless a pause or the fence holds it back: then the Lease is to confirm."""
         assert self.hook is not None
         self._pause, hook = None, self.hook
-        self.is_held_back = not self._may_call(hook)
-        if self.is_held_back:
+        is_paused = self.brake.holds_back(hook.name)
+        self.is_held_back = is_paused or not self._may_call(hook)
+        if self.is_held_back and not is_paused:
             self._lease.tell(Confirm())
-        else:
+        elif not self.is_held_back:
             work = hook.work(self._worker.processor, lambda: self._may_call(hook), self.ending)
             self._running = self._owner.run_task(work, done=lambda said: said, failed=Raised, abandon_s=ABANDON_S)
             self.ending = []
-
-    def hold_back(self) -> None:
-        """Leave the hook in hand as it is, until it is run."""
-        self._pause, self.is_held_back = None, True
 
     def ended(self) -> Hook:
         """Note that the call has ended, in whatever way; return the hook."""

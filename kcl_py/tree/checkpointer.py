@@ -13,6 +13,7 @@ from kcl_py.leases import transactions
 from kcl_py.leases.commits import STATE_BYTES
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Pending
+from kcl_py.processor import has_lanes
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.tree.asking import Answer, Checkpoint, CheckpointOutcome, Prepare, Transact
 from kcl_py.tree.worker import Worker
@@ -41,7 +42,6 @@ class ShardCheckpointer:
         worker: gives the clock and F, the failover time.
         shard_id: the shard, to recognise batches of another one.
         ledger: what was handed over and what is finished.
-        may_assert: whether the processor can say that records are finished which it has in hand.
         fence: whether this worker still holds the lease.
         lease: the only writer of the row.
     """
@@ -52,12 +52,13 @@ class ShardCheckpointer:
         shard_id: str,
         ledger: Ledger,
         *,
-        may_assert: bool,
         fence: Fence,
         lease: Ref,
     ) -> None:
         self._clock, self._timeout_s = worker.clock, worker.config.leases.failover_s / IN_A_FAILOVER
-        self._shard_id, self._ledger, self._may_assert = shard_id, ledger, may_assert
+        self._shard_id, self._ledger = shard_id, ledger
+        self._may_assert = not has_lanes(worker.processor)
+        """Whether the processor can say that records are finished which it has in hand."""
         self._fence, self._lease = fence, lease
         self._fresh = worker.ids.token
         self._stored: SequenceNumber | None = None  # only the Lease knows whether the ledger's beginning is

@@ -16,8 +16,8 @@ from kcl_py.tree.transactions import Transactions
 class Checkpoints:
     """The checkpoints of one ownership."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options, *, max_ahead_s: float) -> None:
+        self._options, self._max_ahead_s = options, max_ahead_s
         self._asked: list[Checkpoint] = []
         self._prepares: deque[Prepare] = deque()
         self.transactions = Transactions()
@@ -36,6 +36,11 @@ class Checkpoints:
     def unstored(self) -> int:
         """Records that are finished and will come again if nothing more is stored."""
         return 0 if self.progress is None else self.progress.records - self._stored_records
+
+    def held_by(self, now: float) -> str | None:
+        """The record behind which nothing more is read, until it is finished."""
+        held = None if self.progress is None else self.progress.held
+        return None if held is None else held.by(now, longest_s=self._max_ahead_s)
 
     def is_pressing(self, now: float) -> bool:
         """Whether progress is to be stored now, without waiting for the next heartbeat."""

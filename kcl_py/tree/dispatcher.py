@@ -79,7 +79,7 @@ class Dispatcher:
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
         self._owner, self._batches = owner, batches
-        self._sequel = Sequel(worker, form.name, giving_up, lambda: self._is_stopped, log)
+        self._sequel = Sequel(worker, form.name, giving_up, fence, lambda: self._is_stopped, log)
         self._clock, self._slots = worker.clock, worker.slots
         self._lanes = Lanes("shard" if form.is_serial else worker.config.delivery.ordering)
         self._seat = Seat(lambda: owner.ref.tell(HandOn()))
@@ -93,6 +93,8 @@ class Dispatcher:
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
         self._is_held_back = self._is_stopped = self._has_moved = False
+        self.has_put_off = False
+        """Whether the processor has put something off since the Pipeline told of it."""
 
     @property
     def wants_more(self) -> bool:
@@ -140,6 +142,7 @@ class Dispatcher:
         while self._may_start():
             paid = self._pay(self._starting)
             if paid is None:
+                self._slots.leave(self._seat)
                 break
             if not self._form.is_serial and not self._slots.take(self._seat):
                 self._turn.give_back(paid, self._clock.monotonic())
@@ -151,14 +154,25 @@ class Dispatcher:
     def pause(self, *, is_paused: bool) -> None:
         """Hand over nothing more until this is called again; what runs goes on."""
         self._batches.is_paused = is_paused
+        if is_paused:
+            self._slots.leave(self._seat)
+            self._turn.leave(self._clock.monotonic())
 
     def finish_up(self) -> None:
         """Have batches wait for nothing once no more records can come to them."""
         if not self._lanes:
             self._batches.end()
 
-    def note_ended(self, ended: WorkEnded) -> None:
-        """Note that a task has ended; one that somebody has cancelled has failed with what it had in hand."""
+    def note(self, message: WorkEnded | Moved) -> None:
+        """Note that a task has ended, or has settled records."""
+        if isinstance(message, WorkEnded):
+            self._note_ended(message)
+        else:
+            self._has_moved = False
+            self._batches.note_put()
+
+    def _note_ended(self, ended: WorkEnded) -> None:
+        """One that somebody has cancelled has failed with what it had in hand."""
         if isinstance(ended.hand, Batch):
             self._batches.note_ended(ended.hand, ended.error)
             return
@@ -168,11 +182,6 @@ class Dispatcher:
             self._release(hand)
         if hand.item is not None and ended.error is not None:
             self._start(Hand(hand.item, self._form.failed(hand.item, ended.error)))
-
-    def note_moved(self) -> None:
-        """Tell again when more records are settled."""
-        self._has_moved = False
-        self._batches.note_put()
 
     def confirmed(self) -> None:
         """Try again what the fence has held back."""
@@ -212,6 +221,7 @@ class Dispatcher:
         """Whether a record is ready for which no task has been started."""
         if self._is_held_back or self._batches.is_paused or self._lanes.ready <= self._starting:
             self._turn.leave(self._clock.monotonic())
+            self._slots.leave(self._seat)  # a slot that comes too late is for others
             return False
         return True
 
@@ -271,12 +281,12 @@ class Dispatcher:
                     return
 
     def _next(self) -> Item | None:
-        """Take the next item in hand that no owner before has put off."""
+        """Take the next item in hand that no owner before has put off; for longer than one can be, only a clock has."""
         while not self._batches.is_paused and (item := self._lanes.next()) is not None:
             due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
-            if due_ms is None or (pause_s := due_ms / 1000 - self._clock.time()) <= 0:
+            if due_ms is None or not 0 < (pause_s := due_ms / 1000 - self._clock.time()) <= LONGEST_S:
                 return item
-            self._lanes.delay(item, self._clock.monotonic() + min(pause_s, LONGEST_S))
+            self._lanes.delay(item, self._clock.monotonic() + pause_s)
             self._set_timer()
         return None
 
@@ -320,6 +330,7 @@ class Dispatcher:
             if sequel.owed:
                 self._owed[item] = sequel.owed
             self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
+            self.has_put_off |= self._troubles[item].is_put_off
             self._set_timer()
             return True
         if sequel is not None and not self._is_stopped:

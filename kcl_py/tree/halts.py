@@ -1,6 +1,7 @@
 """Where a worker's shards say that they stand still, for who wants to end with the first that does."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -23,8 +24,17 @@ class Halts:
         self._first: HaltedShard | None = None
         self._has_come = anyio.Event()
 
-    def note(self, halted: HaltedShard) -> None:
-        """Note that a shard stands still."""
+    def note(self, halted: HaltedShard, attempts: int, log: Any) -> None:
+        """Note that a shard stands still, after so many attempts; tell the log, bound to the shard."""
+        log.error(
+            "kcl_py.shard.halted",
+            error=halted.error,
+            position=halted.position,
+            attempts=attempts,
+            how_to_resume="mend the cause and restart this worker, or, if it lies elsewhere, use kcl resume FILE "
+            f"--shard {halted.shard_id}: the shard then goes on from its checkpoint; where a record is the cause, "
+            "'A halted shard' in docs/leases.md tells how to find and pass over it",
+        )
         if self._first is None:
             self._first = halted
             self._has_come.set()

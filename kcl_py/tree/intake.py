@@ -4,27 +4,18 @@ Never hands anything over, and never waits.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from actors.clock import Clock
 from kcl_py.config import Config
 from kcl_py.delivery.budget import Account
 from kcl_py.delivery.buffer import Buffer, Cut, after
+from kcl_py.delivery.held import Held
 from kcl_py.delivery.lag import Lag
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.leases.row import Later
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import Position
 from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Progress, Room
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Look whether a record holds up the reading."""
-
-
-HELD_S = 5.0
-"""How long after a record was read it counts as what holds up the reading: most pass by themselves before."""
 
 
 class Intake:
@@ -105,7 +96,8 @@ class Intake:
     def free(self, records: int, size_bytes: int) -> None:
         """Note that what was taken is finished: there is room for as much again."""
         self.finished_bytes += size_bytes
-        self._free(records, size_bytes)
+        if records:
+            self._free(records, size_bytes)
 
     def give_back(self, size_bytes: int) -> int:
         """Note that some of what was taken is dropped; return how much."""
@@ -149,16 +141,19 @@ class Intake:
             self.lag(head),
             ledger.finished_records,
             self.finished_bytes,
-            self._held_by(head),
+            self._held(head),
             later,
         )
 
-    def _held_by(self, head: Range | None) -> str | None:
-        if head is None or not self.is_open or self._clock.monotonic() - head.cut.lag.at < HELD_S:
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is read for want of room."""
+        return self.is_open and (self._room_records <= 0 or self._room_bytes <= 0)
+
+    def _held(self, head: Range | None) -> Held | None:
+        if head is None or not self.is_open:
             return None
-        is_full = self._room_records <= 0 or self._room_bytes <= 0
-        is_old = self._clock.monotonic() - head.cut.lag.at > self._config.delivery.max_ahead.seconds
-        return head.records[head.next].sequence_number if is_full or is_old else None
+        return Held(head.records[head.next].sequence_number, head.cut.lag.at, self.is_full)
 
     def _free(self, records: int, size_bytes: int) -> None:
         self._account.give_back(size_bytes)

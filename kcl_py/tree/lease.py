@@ -8,7 +8,6 @@ abandons the Pipeline. See docs/leases.md. Mirrors: ``KinesisClient.Stream.Shard
 from functools import partial
 
 from actors import Actor, Ref
-from kcl_py.delivery.earlier import Earlier, earlier, since
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.possession import Possession
 from kcl_py.leases.receiving import Step
@@ -60,17 +59,15 @@ class Lease(Actor):
         row = opening.row
         self._worker, self._options, self._me = worker, worker.config.leases, worker.owner
         self._pipeline, self._herald = pipeline, Herald(worker, row.key, opening.coordinator)
-        self._key, self._claim = row.key, Claim(worker, opening)
+        self._key, self._claim, self._alarms = row.key, Claim(worker, opening), Alarms(self.send_after)
         self._pen = Pen(worker, partial(self.run_task, done=lambda outcome: outcome))
         self._possession = Possession(
             row, worker.pulse, failover_s=self._options.failover_s, margin_s=self._options.margin_s
         )
-        self._checkpoints = Checkpoints(worker.config.checkpoint)
+        self._checkpoints = Checkpoints(worker.config.checkpoint, max_ahead_s=worker.config.delivery.max_ahead.seconds)
         self._agenda = Agenda(
             self._me, worker.stream.identity, self._checkpoints, Throughput(), worker.ids.token, opening.fault
         )
-        self._alarms = Alarms(self.send_after)
-        self._earlier = Earlier()
         self._is_confirm_wanted = self._has_started = self._is_deleted = False
         self.state = "taking"
 
@@ -102,8 +99,6 @@ class Lease(Actor):
                 self._poll()
             case Alarm.STOP_WAITING:
                 self._drain(Why.STOP)
-            case Alarm.DEADLINE:
-                pass  # looked at below, as after every message
             case PipelineStarted():
                 self._herald.initialized()
             case Drained():
@@ -114,7 +109,7 @@ class Lease(Actor):
                 self._agenda.is_beat_due = True
             case Release():
                 self._stop_soon(message)
-            case _:
+            case _ if message is not Alarm.DEADLINE:  # that is looked at below, as after every message
                 self.unhandled(message)
         self._go_on()
 
@@ -178,8 +173,7 @@ class Lease(Actor):
                 self._give_up(settled.row)
 
     def _begin(self, taken: Settled) -> None:
-        self._earlier = earlier(self._row, self.clock.time())
-        self._possession.begin(taken)
+        self._possession.begin(taken, self.clock.time())
         self.state = "held"
         self._checkpoints.begin(self._row.position)
         self._agenda.throughput.begin(self._row.throughput_kbps, self.clock.monotonic())
@@ -198,14 +192,13 @@ class Lease(Actor):
         self.state, self._has_started = "held", True
         if self._agenda.heeds_pause(self._row):
             self._herald.paused(self._row)
-        epoch, paused_at_ms = self._possession.epoch, self._agenda.paused_at_ms
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, epoch, self._earlier, paused_at_ms))
+        held, paused_at_ms = self._possession, self._agenda.paused_at_ms
+        self._pipeline.tell(Start(self.ref, self._row, held.fence, held.epoch, held.earlier, paused_at_ms))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
         asked = self._row.native.request
-        self._earlier = since(self.clock.time())
-        self._possession.begin_anew(moved)
+        self._possession.begin_anew(moved, self.clock.time())
         self._herald.moved(asked, self._possession.epoch)
         self._pen.note_success()
         self._agenda.begin_anew(self._row)

@@ -12,6 +12,7 @@ import anyio
 
 from actors import Ref
 from kcl_py.delivery.earlier import Earlier
+from kcl_py.delivery.held import Held
 from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Halt, Later, LeaseRow, Pending, WorkerRow
@@ -330,8 +331,8 @@ class Progress:
     """Records finished since the ownership began."""
     size_bytes: int = 0
     """Their payload."""
-    held_by: str | None = None
-    """The record behind which nothing more is read, until it is finished."""
+    held: Held | None = None
+    """What may hold up the reading."""
     later: tuple[Later, ...] = ()
     """Records that are put off."""
 

@@ -7,23 +7,22 @@ row. Mirrors: ``KinesisClient.Stream.Shard.Pipeline`` (Elixir).
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
-from actors import Child, Intensity, Strategy, Supervisor, Timer
+from actors import Child, Intensity, Strategy, Supervisor
 from kcl_py.delivery.hook import HeldBack, OutOfTime, Quiet, Raised, Returned, TryAgain, contained
 from kcl_py.delivery.ledger import Ledger
 from kcl_py.leases.row import TEXT_CHARACTERS, Halt, Pending
 from kcl_py.leases.start import start_position, start_text
-from kcl_py.processor import RecordProcessor, has_lanes
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
-from kcl_py.tree.batches import Batches
 from kcl_py.tree.caller import Caller
 from kcl_py.tree.checkpointer import ShardCheckpointer
 from kcl_py.tree.dispatcher import Dispatcher
-from kcl_py.tree.forms import Attempt, form_of
-from kcl_py.tree.giving_up import GivingUp
+from kcl_py.tree.dispatching import Delivering, FirstRecord, dispatcher_of
 from kcl_py.tree.halts import HaltedShard
-from kcl_py.tree.intake import HELD_S, Intake, Look
+from kcl_py.tree.intake import Intake
 from kcl_py.tree.messages import (
     Abandon,
     CaughtUp,
@@ -43,6 +42,7 @@ from kcl_py.tree.messages import (
 from kcl_py.tree.ownership import owned_shard, with_pending
 from kcl_py.tree.producer import Producer
 from kcl_py.tree.steering import Brake, Pause
+from kcl_py.tree.time_limit import TimeLimit
 from kcl_py.tree.work import HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
@@ -67,17 +67,13 @@ class Pipeline(Supervisor):
         self._children: tuple[ShardInfo, ...] | None = None
         self._processor: RecordProcessor | None = None
         self._caller = Caller(worker, self)
-        self._look: Timer | None = None
-        self._limit: Timer | None = None
-        self._limit_at = float("inf")
-        self._is_draining = False
-        self._brake = Brake()
+        self._limit = TimeLimit(self)
+        self._is_draining, self._brake = False, Brake()
         self.state = "stopped"
 
     async def on_start(self) -> None:
-        self._producer = await self.start_child(
-            Child("producer", lambda: Producer(self._worker, self._shard_id, self.ref, self._account))
-        )
+        producer = Child("producer", lambda: Producer(self._worker, self._shard_id, self.ref, self._account))
+        self._producer = await self.start_child(producer)
 
     async def on_stop(self) -> None:
         self._account.close()
@@ -100,19 +96,17 @@ class Pipeline(Supervisor):
             case CaughtUp():
                 self._intake.note_caught_up(message)
                 self._tell_progress()
-            case Look():
-                self._look = None if self._ledger.head is None else self.send_after(HELD_S, Look())
-                self._tell_progress()
             case DropAhead():
                 self._drop_ahead()
             case Returned():
                 self._return()
             case HeldBack():
-                self._hold_back()
+                self._caller.ended()
+                self._say_goodbye() if self._is_draining else self._caller.run()
             case Raised(error):
                 self._fail(error)
             case TryAgain():
-                self._run_hook()
+                self._caller.run()
             case Confirmed():
                 self._confirmed()
             case Drain():
@@ -136,8 +130,9 @@ class Pipeline(Supervisor):
         self._lease, self._fence, self._row, self._earlier = start.lease, start.fence, start.row, start.earlier
         self._intake.begin_anew()
         self._later = start.row.native.later
-        self._brake = Brake(start.paused_at_ms)
-        self._log, self._is_first = self._log.bind(epoch=start.epoch), True
+        self._brake = self._caller.brake = Brake(start.paused_at_ms)
+        self._log = self._log.bind(epoch=start.epoch)
+        self._first = FirstRecord(self._worker, self._log)
         self._caller.begin(self._fence, self._lease, self._log)
         self._shard = owned_shard(self._worker, self._shard_id, start)
         self._begin_after(start.row.position)
@@ -149,12 +144,7 @@ class Pipeline(Supervisor):
         self._ledger = Ledger(position)
         self._unfinished = 0
         self._checkpointer = ShardCheckpointer(
-            self._worker,
-            self._shard_id,
-            self._ledger,
-            may_assert=not has_lanes(self._worker.processor),
-            fence=self._fence,
-            lease=self._lease,
+            self._worker, self._shard_id, self._ledger, fence=self._fence, lease=self._lease
         )
         self.state = "initializing"
         self._caller.call("initialize", self._initialize, self._started)
@@ -169,26 +159,19 @@ class Pipeline(Supervisor):
             return
         self._lease.tell(PipelineStarted())
         self._log.info("kcl_py.shard.started", position=start_text(self._ledger.prefix, self._row))
-        self._dispatcher = self._make_dispatcher()
+        assert self._processor is not None
+        self._dispatcher = dispatcher_of(
+            self,
+            Delivering(self._worker, self._shard_id, self._fence, self._ledger, self._log),
+            self._processor,
+            self._checkpointer,
+            self._first,
+            earlier=self._earlier,
+            later=self._later,
+        )
         self._dispatcher.pause(is_paused=self._brake.is_on)
         self.state = "running"
         self._read_on()
-
-    def _make_dispatcher(self) -> Dispatcher:
-        assert self._processor is not None
-        attempt = Attempt(self._worker, self._processor, self._ledger, self._earlier, self._note_first)
-        giving_up = GivingUp(self._worker, self._shard_id, self._processor, self._log)
-        batches = Batches(self._worker, attempt, self._fence, giving_up, self, self._log)
-        form = form_of(self._worker, self._shard_id, attempt, self._checkpointer, batches)
-        return Dispatcher(
-            self._worker, form, self._ledger, self._fence, giving_up, self, batches, self._later, self._log
-        )
-
-    def _note_first(self) -> None:
-        if self._is_first:
-            self._is_first = False
-            since_start_s = round(self.clock.monotonic() - self._worker.started_at, 3)
-            self._log.info("kcl_py.shard.first_record", since_start_s=since_start_s)
 
     def _read_on(self) -> None:
         """Read from the end of what is finished; only while nothing is in hand."""
@@ -203,11 +186,13 @@ class Pipeline(Supervisor):
         dispatcher = self._dispatcher
         if self.state != "running" or dispatcher is None:
             return
-        head = self._ledger.head
-        if dropped_bytes := self._intake.close(head) + self._intake.give_back(dispatcher.drop_ahead()):
+        if dropped_bytes := self._forget_ahead(dispatcher):
             self._log.info("kcl_py.fetch.ahead_dropped", size_bytes=dropped_bytes)
         if dispatcher.is_idle:
             self._read_on()
+
+    def _forget_ahead(self, dispatcher: Dispatcher) -> int:
+        return self._intake.close(self._ledger.head) + self._intake.give_back(dispatcher.drop_ahead())
 
     @property
     def _is_idle(self) -> bool:
@@ -218,55 +203,43 @@ class Pipeline(Supervisor):
 
     def _pause_or_go_on(self, pause: Pause) -> None:
         """Stop reading and drop what was read ahead, or read on; what is in hand goes on, what comes again waits."""
-        self._brake, dispatcher = Brake(pause.at_ms), self._dispatcher
+        dispatcher, self._brake = self._dispatcher, Brake(pause.at_ms)
+        self._caller.brake = self._brake
         if dispatcher is not None:
             dispatcher.pause(is_paused=self._brake.is_on)
         if self._brake.is_on:
             if dispatcher is not None and self.state == "running" and self._intake.is_open:
-                self._intake.close(self._ledger.head)
-                self._intake.give_back(dispatcher.drop_ahead())
+                self._forget_ahead(dispatcher)
                 self._tell_progress()
         elif self._caller.is_held_back:
-            self._run_hook()
+            self._caller.run()
         else:
             self._hand_over()
-
-    def _run_hook(self) -> None:
-        """Call the hook in hand, unless a pause holds it back."""
-        if self._caller.hook is not None and self._brake.holds_back(self._caller.hook.name):
-            self._caller.hold_back()
-        else:
-            self._caller.run()
 
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._ledger.head is not None or bool(self._intake)
         if not self._intake.receive(fetched):
             return
         self._hand_over()
-        if not has_records:
-            self._tell_progress()  # from now on the shard is behind, until they are finished
-        if self._look is None:
-            self._look = self.send_after(HELD_S, Look())
+        if not has_records or self._intake.is_full:
+            self._tell_progress()  # from now on the shard is behind, or held up, until they are finished
 
     def _hand_over(self) -> None:
         """Hand over what may be; once nothing is left, and the end of the shard was seen, say that."""
         dispatcher = self._dispatcher
-        if self.state != "running" or dispatcher is None:
-            return
-        if self._brake.is_on:
+        if self.state != "running" or dispatcher is None or self._brake.is_on:
             return
         while self._intake and dispatcher.wants_more:
             dispatcher.take_in(self._intake.take())
         dispatcher.go_on()
         if self._children is not None:
             dispatcher.finish_up()
-        if not dispatcher.is_idle:
-            return
-        if not self._intake.is_open:
+        if dispatcher.is_idle and not self._intake.is_open:
             self._read_on()
-        elif self._children is not None:
+        elif dispatcher.is_idle and self._children is not None:
+            assert self._processor is not None
             self.state = "ending"
-            self._caller.call("shard_ended", self._end, self._complete)
+            self._caller.call("shard_ended", partial(self._processor.shard_ended, self._checkpointer), self._complete)
 
     def _dispatched(self, message: Moved | WorkEnded | HandOn | Withheld | Stuck) -> None:
         dispatcher = self._dispatcher
@@ -277,39 +250,32 @@ class Pipeline(Supervisor):
                 self._halt(reason, attempts, sequence_number)
             case Withheld():
                 self._lease.tell(Confirm())
-            case WorkEnded():
-                dispatcher.note_ended(message)
+            case HandOn():
+                self._hand_over()
+            case WorkEnded() | Moved():
+                dispatcher.note(message)
                 self._advance()
                 if self._is_draining and not dispatcher.is_busy and self.state == "draining":
                     self._say_goodbye()
-            case Moved():
-                dispatcher.note_moved()
-                self._advance()
-            case HandOn():
-                self._hand_over()
 
     def _advance(self) -> None:
         """Take note of what is finished."""
         records, size_bytes = self._ledger.news()
-        if records:
-            self._intake.free(records, size_bytes)
+        self._intake.free(records, size_bytes)
+        if records or (self._dispatcher is not None and self._dispatcher.has_put_off):
             self._tell_progress()
         self._hand_over()
 
     def _confirmed(self) -> None:
         if self._caller.is_held_back:
-            self._run_hook()
+            self._caller.run()
         elif self._dispatcher is not None:
             self._dispatcher.confirmed()
 
     def _tell_progress(self) -> None:
         if self._dispatcher is not None:
-            self._later = self._dispatcher.put_off()
+            self._later, self._dispatcher.has_put_off = self._dispatcher.put_off(), False
         self._lease.tell(self._intake.progress(self._ledger, self._later))
-
-    async def _end(self) -> None:
-        assert self._processor is not None
-        await self._processor.shard_ended(self._checkpointer)
 
     def _complete(self) -> None:
         self.state = "ended"
@@ -320,13 +286,6 @@ class Pipeline(Supervisor):
         hook.on_return()
         if self._is_draining and not hook.is_last:
             self._say_goodbye()
-
-    def _hold_back(self) -> None:
-        self._caller.ended()
-        if self._is_draining:
-            self._say_goodbye()
-        else:
-            self._run_hook()
 
     def _fail(self, error: Exception) -> None:
         pause_s = self._caller.fail(error, is_last=self._is_draining)
@@ -341,16 +300,7 @@ class Pipeline(Supervisor):
     def _halt(self, reason: str, attempts: int, at: str) -> None:
         self._stop_reading()
         self.state = "halted"
-        self._log.error(
-            "kcl_py.shard.halted",
-            error=reason,
-            position=at,
-            attempts=attempts,
-            how_to_resume="mend the cause and restart this worker, or, if it lies elsewhere, use kcl resume FILE "
-            f"--shard {self._shard_id}: the shard then goes on from its checkpoint; where a record is the cause, "
-            "'A halted shard' in docs/leases.md tells how to find and pass over it",
-        )
-        self._worker.halts.note(HaltedShard(self._shard_id, reason, at))
+        self._worker.halts.note(HaltedShard(self._shard_id, reason, at), attempts, self._log)
         self._lease.tell(Halted(Halt(reason[:TEXT_CHARACTERS], at)))
         self._intake.drop(self._ledger.head)  # it comes again with another ownership
         self._tell_progress()
@@ -358,7 +308,7 @@ class Pipeline(Supervisor):
     def _drain(self, drain: Drain) -> None:
         if self.state in ("ended", "drained"):
             return
-        self._set_limit(drain.until_at)
+        self._limit.set(drain.until_at)
         if not self._is_draining:
             self._is_draining = True
             self._stop_reading(flushes=not self._brake.is_on)
@@ -367,14 +317,6 @@ class Pipeline(Supervisor):
                 self._say_goodbye()
         if self._is_dispatching and self._worker.is_left():
             self._say_farewell()
-
-    def _set_limit(self, until_at: float) -> None:
-        """Set when the drain ends at the latest; a limit only ever comes nearer."""
-        if until_at < self._limit_at:
-            if self._limit is not None:
-                self._limit.cancel()
-            self._limit_at = until_at
-            self._limit = self.send_after(max(until_at - self.clock.monotonic(), 0), OutOfTime())
 
     @property
     def _is_dispatching(self) -> bool:
@@ -401,7 +343,7 @@ class Pipeline(Supervisor):
         self._end_tasks()
         self._is_draining = True
         self.state = "draining"
-        self._set_limit(self.clock.monotonic() + FAREWELL_S)
+        self._limit.set(self.clock.monotonic() + FAREWELL_S)
         self._call_last("lease_lost", lambda processor: processor.lease_lost())
 
     def _call_last(self, name: str, call: Callable[[RecordProcessor], Awaitable[None]]) -> None:
@@ -431,20 +373,18 @@ class Pipeline(Supervisor):
     def _say_drained(self) -> None:
         self._end_tasks()
         self.state = "drained"
-        if self._caller.ending:
-            self.run_task(self._caller.all_ended, done=lambda _: Quiet())
-        else:
+        if not self._caller.ending:
             self._tell_drained()
+            return
+        self.run_task(self._caller.all_ended, done=lambda _: Quiet())
 
     def _tell_drained(self) -> None:
-        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))
+        self._lease.tell(Drained(self._ledger.prefix, self._ledger.reach(self._earlier).end, self._unfinished))
 
     def _end_tasks(self) -> None:
         self._caller.cancel()
         self._cancel_dispatcher()
-        if self._limit is not None:
-            self._limit.cancel()
-        self._limit, self._limit_at = None, float("inf")
+        self._limit.clear()
 
     def _cancel_dispatcher(self) -> None:
         if self._dispatcher is not None:
@@ -454,7 +394,7 @@ class Pipeline(Supervisor):
     def _resume(self, position: SequenceNumber | None, pending: Pending | None) -> None:
         """Begin again after a drain that was called off, with a new processor."""
         self._intake.drop(self._ledger.head)
-        self._earlier = self._earlier.reaching(self._ledger.delivered)
+        self._earlier = self._ledger.reach(self._earlier)
         self._shard = with_pending(self._shard, pending)
         self._begin_after(position)
         self._tell_progress()

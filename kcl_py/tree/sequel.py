@@ -6,6 +6,7 @@ from typing import Any
 
 from kcl_py.delivery import verdicts
 from kcl_py.delivery.verdicts import Trouble
+from kcl_py.leases.fence import Fence
 from kcl_py.log import may_show_tracebacks
 from kcl_py.outcomes import Reject, Verdict
 from kcl_py.processor import Failure
@@ -31,13 +32,16 @@ class Sequel:
         worker: gives options and chance.
         hook: what was called.
         giving_up: settles records that are not tried again.
+        fence: asked before that, since the processor hears of it.
         is_over: whether nothing is tried again any more.
         log: bound to the shard.
     """
 
-    def __init__(self, worker: Worker, hook: str, giving_up: GivingUp, is_over: Callable[[], bool], log: Any) -> None:
-        self._options, self._jitter = worker.config.delivery, worker.ids.jitter
-        self._hook, self._giving_up, self._is_over, self._log = hook, giving_up, is_over, log
+    def __init__(
+        self, worker: Worker, hook: str, giving_up: GivingUp, fence: Fence, is_over: Callable[[], bool], log: Any
+    ) -> None:
+        self._options, self._jitter, self._clock = worker.config.delivery, worker.ids.jitter, worker.clock
+        self._hook, self._giving_up, self._fence, self._is_over, self._log = hook, giving_up, fence, is_over, log
 
     async def of(
         self,
@@ -80,6 +84,8 @@ class Sequel:
         for index, verdict in failed.items():
             if self._is_over():
                 return None
+            if not self._fence.allows(self._clock.monotonic()):
+                return Again(0.0, _from(index, failed))
             record, is_rejected = record_of(index), isinstance(verdict, Reject)
             failure = Failure(record, trouble.reasons[index], trouble.attempts, trouble.first_failed_s, is_rejected)
             match await self._giving_up.settle(failure):
@@ -88,8 +94,7 @@ class Sequel:
                 case Stop(reason):
                     return Stuck(reason, trouble.attempts, record.sequence_number)
                 case Wait(pause_s):
-                    owed = {each: verdict for each, verdict in failed.items() if each >= index}
-                    return None if self._is_over() else Again(pause_s, owed)
+                    return None if self._is_over() else Again(pause_s, _from(index, failed))
         return None
 
     def note(self, trouble: Trouble, failed: Mapping[int, Verdict], pause_s: float | None) -> None:
@@ -106,3 +111,7 @@ class Sequel:
         error = failed[first]
         if isinstance(error, Exception) and may_show_tracebacks():
             self._log.debug("kcl_py.batch.traceback", exc_info=error)
+
+
+def _from(first: int, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]:
+    return {index: verdict for index, verdict in failed.items() if index >= first}

@@ -4,72 +4,48 @@
 Coordinator. Installs no signal handlers and configures no logging. Mirrors: ``KinesisClient.Stream`` (Elixir).
 """
 
-import asyncio
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import anyio
-import structlog
 
 from actors import (
     ActorError,
-    Child,
     Clock,
     Ended,
     Event,
     GraceExceeded,
-    Intensity,
     Node,
-    Ref,
     Restarting,
     RestartLimitError,
     StopHookFailed,
-    Strategy,
-    Supervisor,
     SystemClock,
     TaskAbandoned,
     running,
 )
-from kcl_py.chain import surrounded
-from kcl_py.clients import Clients, connect, reach, until_answered
+from kcl_py.clients import Clients
 from kcl_py.config import Config, RateLimit
-from kcl_py.dead_letters.opening import opened
-from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.retry import brief
-from kcl_py.delivery.slots import Slots
-from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
-from kcl_py.leases import identity
-from kcl_py.leases.fence import Pulse
-from kcl_py.leases.gate import Gate
-from kcl_py.leases.store import LeaseStore
+from kcl_py.errors import ConfigError, KclError
 from kcl_py.log import may_show_tracebacks
 from kcl_py.offers import Loop, Offers, Records
 from kcl_py.outcomes import Retry, Verdict
 from kcl_py.processor import RecordProcessor, check_processor, import_processor
 from kcl_py.records import Record, SequenceNumber
-from kcl_py.sources.source import StreamInfo
 from kcl_py.tree.control import Control
-from kcl_py.tree.coordinator import Coordinator
 from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.messages import Stopped, StopWorker
-from kcl_py.tree.presence import Presence
-from kcl_py.tree.shard_supervisor import ShardSupervisor
-from kcl_py.tree.steering import LookNow
+from kcl_py.tree.opening import open_worker
+from kcl_py.tree.stream_supervisor import StreamSupervisor
 from kcl_py.tree.watchdog import Watchdog
-from kcl_py.tree.worker import Ids, Worker
+from kcl_py.tree.worker import Ids
 
-SHARDS_GRACE_S = 15.0
-"""For all Shards to stop, once they have drained; more would be a processor that swallows its cancellation."""
 AGAIN = Retry(reason="the loop asked for it again")
-GATE_SLOTS = 16
-"""Lease writes of one worker on their way at once; half of them are kept for heartbeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,35 +61,6 @@ class Outcome:
     @property
     def is_clean(self) -> bool:
         return self.has_let_go and self.unfinished == 0
-
-
-class StreamSupervisor(Supervisor):
-    """The root of the tree."""
-
-    strategy = Strategy.REST_FOR_ONE
-    intensity = Intensity(restarts=3, within_s=30.0)  # a Coordinator that keeps failing is not mended by more tries
-
-    def __init__(self, worker: Worker) -> None:
-        super().__init__()
-        self._worker = worker
-        self._presence = Presence(worker)
-        self._stopping: StopWorker | None = None
-
-    async def on_start(self) -> None:
-        worker = self._worker
-        shards = await self.start_child(Child("shards", lambda: ShardSupervisor(worker), grace_s=SHARDS_GRACE_S))
-        self._coordinator: Ref = await self.start_child(
-            Child("coordinator", lambda: Coordinator(worker, shards, self._presence, self._stopping))
-        )
-
-    def begin_stop(self, stop: StopWorker) -> None:
-        """Have the Coordinator stop the worker; one that is restarted meanwhile goes on with that."""
-        self._stopping = stop
-        self._coordinator.tell(stop)
-
-    def look(self, keys: frozenset[str]) -> None:
-        """Have the Leases of these shards look at their rows now."""
-        self._coordinator.tell(LookNow(keys))
 
 
 class Stream:
@@ -155,7 +102,16 @@ class Stream:
         async with AsyncExitStack() as stack:
             self._is_open, self._stopping_until = True, None
             stack.callback(self._close)
-            self._worker = await self._set_up(stack)
+            self._worker = await open_worker(
+                self._config,
+                stack,
+                processor=self._consumer(),
+                clients=self._clients,
+                clock=self._clock,
+                ids=self._ids,
+                rate=self._rate,
+                is_left=lambda: self._offers is not None and self._offers.is_left,
+            )
             if isinstance(self._clock, SystemClock):
                 stack.enter_context(Watchdog(self._config.leases.margin_s / 2, self._worker.log).watching())
             self._top = StreamSupervisor(self._worker)
@@ -311,45 +267,6 @@ class Stream:
         """Take a snapshot of the supervision tree."""
         return self._root.tree()
 
-    async def _set_up(self, stack: AsyncExitStack) -> Worker:
-        if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
-            raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
-        config, clock, started_at = self._config, self._clock, self._clock.monotonic()
-        processor = self._consumer()
-        worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
-        owner = f"{worker_id}/{self._ids.incarnation()}"
-        names = {"app": config.app, "stream": config.stream_name, "worker": owner}
-        log = structlog.get_logger().bind(**names)
-        with structlog.contextvars.bound_contextvars(**names):  # for what is logged below the tree
-            clients = self._clients
-            if clients is None:
-                clients = await stack.enter_async_context(connect(config, clock=clock))
-            stream = clients.stream or await reach(
-                clients.source, config.stream, timeout_s=config.aws.start_timeout_s, clock=clock
-            )
-            dead_letters = clients.dead_letters or await stack.enter_async_context(opened(config, clock=clock))
-            await self._prepare(clients.leases, stream, log)
-        leases = config.leases
-        return Worker(
-            config=config,
-            owner=owner,
-            stream=stream,
-            processor=surrounded(processor),
-            source=clients.source,
-            store=clients.leases,
-            clock=clock,
-            ids=self._ids,
-            log=log,
-            gate=Gate(GATE_SLOTS),
-            budget=Budget(config.fetch.budget_bytes, clock),
-            slots=Slots(config.delivery.concurrency),
-            pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
-            started_at=started_at,
-            rate=self._rate,
-            is_left=lambda: self._offers is not None and self._offers.is_left,
-            dead_letters=dead_letters,
-        )
-
     def _consumer(self) -> type[RecordProcessor]:
         given: object = self._processor
         if given is None:
@@ -393,25 +310,6 @@ class Stream:
         if has_ended:
             await self.wait()
         return not has_ended
-
-    async def _prepare(self, store: LeaseStore, stream: StreamInfo, log: Any) -> None:
-        """Make sure of the tables, and that their rows are this stream's."""
-        leases, timeout_s = self._config.leases, self._config.aws.start_timeout_s
-        what = f"cannot use lease table {leases.table!r}"
-
-        async def settle() -> None:
-            await identity.settle(store, stream, table=leases.table, on_recreated=leases.on_recreated, log=log)
-
-        try:
-            took_s = await until_answered(store.ensure, what, timeout_s=timeout_s, clock=self._clock)
-            if took_s is None:
-                await until_answered(settle, what, timeout_s=timeout_s, clock=self._clock)
-            else:
-                log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
-        except MissingError as error:
-            raise LeaseTableError(
-                f"{what}: expected it to stay while the worker starts, found {error}; start again to make it anew"
-            ) from error
 
     async def _until_stopped(self) -> bool:
         """Wait for the end; True if it came in order."""

@@ -183,7 +183,7 @@ CASES = (
         rules.release(HALTED, **MINE, position=AT, delivered="1502", fault="no processor"),
         counter=42,
         owner=None,
-        native={"owner": None, **GONE, "delivered": "1502", "fault": "no processor"},
+        native={"owner": None, **GONE, "delivered": "1502", "clean": 42, "fault": "no processor"},
         **MOVED,
     ),
     _case(

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from kcl_py.errors import ConditionFailedError, RejectedError
-from kcl_py.leases import rules
+from kcl_py.leases import rules, settling
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.leases.store import Is, Write
 from kcl_py.records import SequenceNumber
@@ -54,7 +54,7 @@ async def test_row_read_after_a_write_shows_that_it_succeeded(bench: Bench, case
     """Where the reply is lost, one consistent read tells that the write took effect."""
     await bench.put(stored(case.row))
     await bench.store.write(case.write)
-    assert rules.decide(case.write, await bench.store.read(KEY)) == "succeeded"
+    assert settling.decide(case.write, await bench.store.read(KEY)) == "succeeded"
 
 
 async def test_checkpoint_ends_a_prepared_one(bench: Bench) -> None:

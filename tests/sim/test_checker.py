@@ -195,7 +195,8 @@ def test_a_batch_whose_end_could_not_be_stored_is_not_in_hand() -> None:
     rest = [batch(5.0, 1, processor=1), *done(6.0, processor=1), row(7.0, "101")]
     law = "reading_ahead_is_bounded"
     late = [line(3.0, "done", w="a", id=0), line(4.5, "returned", w="a", id=0, done=True)]
-    for said, is_good in ((raised, True), (raised[1:], False), (late, False)):
+    part = [line(3.0, "part", w="a", id=0, count=1), line(3.1, "returned", w="a", id=0, done=False)]
+    for said, is_good in ((raised, True), (raised[1:], False), (late, False), (part, True)):
         found = set(judged([put(0), put(1), TAKEN, *given, batch(2.0, 0), *said, *rest]))
         assert (law not in found) is is_good
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcl_py.errors import ConditionFailedError
-from kcl_py.leases import by_hand, pausing, rules
+from kcl_py.leases import by_hand, pausing, rules, settling
 from kcl_py.leases.items import item_from_row, row_from_item
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import AT_TIMESTAMP, SHARD_END, Halt, LeaseRow, Native
@@ -103,7 +103,7 @@ def test_write_names_no_path_twice(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_write_is_again_or_lost_when_the_row_is_as_before(case: Case) -> None:
     """A write that left no trace was not done: its maker goes on if the row still names it under its token."""
-    found = rules.decide(case.write, case.row)
+    found = settling.decide(case.write, case.row)
     goes_on = case.write.owner in (case.row.owner, case.row.checkpoint_owner)
     assert found == ("again" if goes_on else "lost")
 
@@ -111,7 +111,7 @@ def test_write_is_again_or_lost_when_the_row_is_as_before(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_write_is_lost_when_the_row_is_missing(case: Case) -> None:
     """Nobody holds a row that does not exist."""
-    assert rules.decide(case.write, None) == "lost"
+    assert settling.decide(case.write, None) == "lost"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_write_is_lost_when_the_row_is_missing(case: Case) -> None:
 )
 def test_decide_tells_what_became_of_a_write(write: Write, found: LeaseRow, outcome: str) -> None:
     """One consistent read decides; "not succeeded" is not "lost"."""
-    assert rules.decide(write, found) == outcome
+    assert settling.decide(write, found) == outcome
 
 
 @pytest.mark.parametrize(

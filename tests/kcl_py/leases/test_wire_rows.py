@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from kcl_py.leases.attributes import Attribute, decode_item, encode_item
 from kcl_py.leases.items import item_from_row, row_from_item, scan_from_items
-from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Paused, Request
+from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Paused, Pending, Request
 from kcl_py.leases.wire_rows import row_from_wire, scan_from_wire
+from kcl_py.records import SequenceNumber
 from tests.contract.lease_rows import BY_HAND, CASES, JAVA, a_row, stored
 
 ODD: tuple[Attribute, ...] = (
@@ -103,7 +104,7 @@ def test_every_field_is_read_in_c() -> None:
     }
     native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})  # type: ignore[arg-type]
     assert None not in [getattr(native, one.name) for one in fields(Native)]
-    row = a_row(checkpoint_owner="o/1", sub=3, children=("c",))
+    row = a_row(checkpoint_owner="o/1", sub=3, children=("c",), pending=Pending(SequenceNumber(9, 1), b"x"))
     assert row_from_wire(encode_item(item_from_row(replace(row, native=native)))).native == native
     assert {name for name, value in asdict(row).items() if not value} == set()
 
