@@ -18,6 +18,7 @@ from actors import Clock
 from actors.clock import SystemClock
 from kcl_py import Config, Dedup, EffectsRefusedError, KclError, Once, OwnedShard, Record, Stream
 from kcl_py.cli.asking import wait_for_answers
+from kcl_py.cli.control import pause_command, resume_command
 from kcl_py.cli.leases import reset_command, set_command
 from kcl_py.cli.status import read_status
 from kcl_py.clients import Clients
@@ -60,7 +61,7 @@ def policies() -> Iterator[frozenset[Permission]]:
         yield frozenset(found)
 
 
-RUN, CREATE, LOOK, MEND, *LETTERS, EFFECTS = policies()
+RUN, CREATE, LOOK, STEER, MEND, *LETTERS, EFFECTS = policies()
 DESTINATIONS = ("kinesis:failures", "sqs:https://sqs.REGION.amazonaws.com/ACCOUNT/failures", "s3://failures/letters")
 """As the page has them, in its order."""
 ACTIONS = {"HeadBucket": "ListBucket"}
@@ -233,11 +234,10 @@ async def test_looking_needs_what_its_policy_says() -> None:
     assert account.used == LOOK
 
 
-def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``kcl leases`` does: a row is made, one is moved, one goes, and an answer is waited for."""
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Account:
+    """Return an account with two lease rows, to which ``kcl`` connects."""
     account = Account(RUN | CREATE, SystemClock())
-    file = tmp_path / "orders.yaml"
-    file.write_text("{app: orders, stream: orders, processor: m:C, aws: {region: eu-west-1}}")
 
     @asynccontextmanager
     async def connected(config: Config) -> AsyncIterator[Clients]:
@@ -253,6 +253,31 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
         for key in ("shardId-000000000000", "shardId-000000000009"):
             await store.create(LeaseRow(key))
 
+    asyncio.run(prepare())
+    for module in ("leases", "control"):
+        monkeypatch.setattr(f"kcl_py.cli.{module}.looking", connected)
+    return account
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the options of a worker of that account."""
+    file = tmp_path / "orders.yaml"
+    file.write_text("{app: orders, stream: orders, processor: m:C, aws: {region: eu-west-1}}")
+    return file
+
+
+def test_pausing_needs_what_its_policy_says(account: Account, file: Path) -> None:
+    """As ``kcl pause`` and ``kcl resume`` do; the answer of a holder is read as for ``kcl leases``."""
+    account.permissions, account.used = LOOK | STEER, set()
+    assert pause_command(file, (), None) == 0
+    assert resume_command(file, ()) == 0
+    assert account.used == (LOOK | STEER) - {("dynamodb:GetItem", "table/orders")}
+
+
+def test_mending_needs_what_its_policy_says(account: Account, file: Path) -> None:
+    """As ``kcl leases`` does: a row is made, one is moved, one goes, and an answer is waited for."""
+
     async def wait() -> None:
         store = account.clients().leases
         [row] = [row for row in (await store.scan()).rows if row.key == "shardId-000000000000"]
@@ -263,14 +288,12 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
             == 0
         )
 
-    monkeypatch.setattr("kcl_py.cli.leases.looking", connected)
-    asyncio.run(prepare())
-    account.permissions, account.used = LOOK | MEND, set()
+    account.permissions, account.used = LOOK | STEER | MEND, set()
     assert reset_command(file, None, is_sure=True) == 0
     [record] = account.kinesis.call("PutRecords", {"StreamName": "orders", "Records": [FIRST]})["Records"]
     assert set_command(file, [record["ShardId"]], record["SequenceNumber"], is_sure=True) == 0
     asyncio.run(wait())
-    assert account.used == LOOK | MEND
+    assert account.used == LOOK | STEER | MEND
 
 
 class Taking:
