@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Timer:
     """A timer of an actor; it ends with the incarnation that started it."""
 
-    __slots__ = ("_call_off", "_cell", "_envelope", "is_cancelled")
+    __slots__ = ("_call_off", "_cell", "_envelope", "has_rung", "is_cancelled")
 
     def __init__(self, cell: "Cell", delay_s: float, message: Any) -> None:
         self._cell, self._envelope = cell, Envelope(message, is_own=True)
-        self.is_cancelled = False
+        self.is_cancelled = self.has_rung = False
         self._call_off: Callable[[], object] = lambda: None
         cell.timers[self] = None  # before the call, which may come at once
         call_off = call_later(cell.clock, delay_s, self._ring)
@@ -33,6 +33,7 @@ class Timer:
         self._call_off()
 
     def _ring(self) -> None:
+        self.has_rung = True
         self._cell.timers.pop(self, None)
         self._cell.mailbox.put(self._envelope)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 THROTTLES = frozenset(
     {
         "BandwidthLimitExceeded",
+        "KMS.ThrottlingException",
         "KMSThrottlingException",
         "LimitExceededException",
         "ProvisionedThroughputExceeded",
@@ -48,7 +49,8 @@ THROTTLES = frozenset(
         "TooManyRequestsException",
     }
 )
-"""Source: botocore's retry table (data/_retry.json), the KMS and Kinesis API references, DynamoDB's transactions."""
+"""Source: botocore's retry table (data/_retry.json), the KMS, Kinesis and SQS API references, DynamoDB's
+transactions."""
 
 REFUSED_CREDENTIALS = frozenset(
     {
@@ -74,12 +76,24 @@ REJECTED = frozenset(
     {
         "AccessDenied",
         "AccessDeniedException",
+        "AllAccessDisabled",
         "InvalidArgumentException",
+        "InvalidBucketState",
+        "InvalidMessageContents",
+        "InvalidParameterValue",
+        "InvalidRequest",
+        "KMS.AccessDeniedException",
+        "KMS.DisabledException",
+        "KMS.InvalidKeyUsageException",
+        "KMS.InvalidStateException",
+        "KMS.NotFoundException",
+        "KMS.OptInRequired",
         "KMSAccessDeniedException",
         "KMSDisabledException",
         "KMSInvalidStateException",
         "KMSNotFoundException",
         "KMSOptInRequired",
+        "MethodNotAllowed",
         "NotAuthorized",
         "SerializationException",
         "UnknownOperationException",
@@ -87,14 +101,19 @@ REJECTED = frozenset(
         "ValidationException",
     }
 )
-"""Source: the Kinesis and DynamoDB API references."""
+"""Source: the API references of Kinesis, DynamoDB, SQS and S3."""
+
+MISSING = frozenset(
+    {"AWS.SimpleQueueService.NonExistentQueue", "NoSuchBucket", "QueueDoesNotExist", "ResourceNotFoundException"}
+)
+"""Source: the same."""
 
 BY_CODE: dict[str, type[RequestError]] = {
     **dict.fromkeys(THROTTLES, ThrottledError),
     **dict.fromkeys(REJECTED, RejectedError),
+    **dict.fromkeys(MISSING, MissingError),
     "ConditionalCheckFailedException": ConditionFailedError,
     "ExpiredIteratorException": IteratorExpiredError,
-    "ResourceNotFoundException": MissingError,
 }
 
 SIGNED_FOR_S = 300

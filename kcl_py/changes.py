@@ -47,7 +47,14 @@ def _of_shard(before: Report | None, after: Report | None) -> Iterator[str]:
     if before is None:
         parents = " and ".join(after["parents"])
         yield "has a row" + (f", after {parents}" if parents else "")
-        before = after | {"owner": None, "next_owner": None, "state": "free", "halted": None, "fault": None}
+        before = after | {
+            "owner": None,
+            "next_owner": None,
+            "state": "free",
+            "halted": None,
+            "fault": None,
+            "paused": None,
+        }
     if after["state"] == "ended" != before["state"]:
         yield "is read to its end" + (f", by {before['owner']}" if before["owner"] else "")
     elif before["owner"] != after["owner"]:
@@ -60,8 +67,22 @@ def _of_shard(before: Report | None, after: Report | None) -> Iterator[str]:
         yield f"has halted: {after['halted']['error']}, at {after['halted']['position']}"
     elif before["halted"] and not after["halted"]:
         yield "is halted no more"
+    yield from _of_pause(before["paused"], after["paused"])
     if after["fault"] and not before["fault"]:
         yield f"could not be run: {after['fault']}"
+
+
+def _of_pause(before: Report | None, after: Report | None) -> Iterator[str]:
+    if after and not before:
+        yield "is paused" + (" with the whole stream" if after["of"] == "stream" else "") + _because(after)
+    elif after and before and after["is_quiet"] and not before["is_quiet"]:
+        yield "has come to rest"
+    elif before and not after:
+        yield "is paused no more"
+
+
+def _because(paused: Report) -> str:
+    return f": {paused['why']}" if paused["why"] else ""
 
 
 def _moved(before: str | None, after: str | None, why: str | None) -> str:

@@ -7,13 +7,14 @@ libraries is imported before the first connection. Durations are seconds.
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
 from actors.clock import Clock, SystemClock
 from kcl_py.aws import origin, request, translate
-from kcl_py.config import Config
+from kcl_py.config import Config, Service, ServiceName
+from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.errors import (
     AwsSetupError,
     ConfigError,
@@ -64,12 +65,14 @@ STARTING = Waiting()
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The two things that a tree talks to; whoever made them closes them."""
+    """What a tree talks to; whoever made it closes it."""
 
     source: Source
     leases: LeaseStore
     stream: StreamInfo | None = None
     """What the source says of the stream, if it has been asked."""
+    dead_letters: DeadLetters | None = None
+    """Where dead letters go; None: where ``delivery.dead_letter`` says."""
 
 
 @asynccontextmanager
@@ -245,18 +248,27 @@ def _check_shared(config: Config) -> None:
         raise ConfigError("cannot look at the leases: expected leases.store dynamodb, found memory")
 
 
-async def _client(
-    stack: AsyncExitStack, sessions: "Sessions", config: Config, name: Literal["kinesis", "dynamodb"]
-) -> Any:
+async def _client(stack: AsyncExitStack, sessions: "Sessions", config: Config, name: ServiceName) -> Any:
     service = config.aws.service(name)
     if name == "kinesis" and config.stream_arn and not service.region:
         service = service.model_copy(update={"region": config.stream_arn.split(":")[3]})
+    return await new_client(stack, sessions, name, service, f"stream {config.stream!r}")
+
+
+async def new_client(
+    stack: AsyncExitStack, sessions: "Sessions", name: ServiceName, service: Service, purpose: str
+) -> Any:
+    """Return a client of one service, which ``stack`` closes; ``purpose`` is for errors.
+
+    Raises:
+        CredentialsError, EndpointError: as named.
+    """
     try:
         return await stack.enter_async_context(sessions.client(name, service))
     except Exception as error:
         fault = translate(error, "connect", name)
         if isinstance(fault, RequestError) and isinstance(fault, CredentialsError):
-            raise CredentialsError(f"cannot connect to {name} for stream {config.stream!r}: {fault.detail}") from error
+            raise CredentialsError(f"cannot connect to {name} for {purpose}: {fault.detail}") from error
         raise EndpointError(
             f"cannot connect to {name}: expected a usable endpoint, found {type(error).__name__}; "
             "check aws.endpoint and AWS_ENDPOINT_URL"

@@ -6,23 +6,36 @@ Seconds end in ``_s``, sizes in ``_bytes``.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainValidator,
     ValidationError,
     model_validator,
 )
 
 from kcl_py.errors import ConfigError
-from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
+from kcl_py.option_types import (
+    DOTTED,
+    NAME,
+    STREAM,
+    TABLE,
+    DeadLetterAddress,
+    Endpoint,
+    Positive,
+    Seconds,
+    Start,
+    TableName,
+    Tags,
+    Text,
+    lower,
+    matches,
+)
+from kcl_py.sources.source import TRIM_HORIZON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,79 +43,7 @@ if TYPE_CHECKING:
 MARGIN_MIN_S = 1.0
 """Least time between a holder's own deadline and the expiry that others see: clocks drift and timers are late."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NAME = r"[a-zA-Z0-9_.-]"
-_TABLE = f"{_NAME}{{3,255}}"
-_STREAM = rf"{_NAME}{{1,128}}|arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{{12}}:stream/{_NAME}{{1,128}}"
-_DOTTED = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
-
-
-def parse_start(value: object) -> Position:
-    """Convert ``trim_horizon``, ``latest``, an ISO-8601 text with its zone or an aware datetime.
-
-    Raises:
-        ValueError: anything else, so also a bare date, a time without zone and an epoch number.
-    """
-    if isinstance(value, Position):
-        return value
-    if isinstance(value, str):
-        named = {"trim_horizon": TRIM_HORIZON, "latest": LATEST}.get(value.lower())
-        if named is not None:
-            return named
-        value = datetime.fromisoformat(value)
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        try:
-            value = value.astimezone(UTC)
-        except OverflowError:
-            raise ValueError(value) from None
-    if not isinstance(value, datetime) or value.tzinfo is None or value < _EPOCH:
-        raise ValueError(value)
-    return Position(PositionKind.AT_TIMESTAMP, (value - _EPOCH) // timedelta(milliseconds=1))
-
-
-def _parse_tags(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    pairs = [part.partition("=") for part in value.split(",") if part]
-    return {name.strip(): text.strip() for name, equals, text in pairs} if all(pair[1] for pair in pairs) else value
-
-
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _matches(pattern: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if re.fullmatch(pattern, value) is None:
-            raise ValueError(pattern)
-        return value
-
-    return AfterValidator(check)
-
-
-class Text:
-    """What a text must look like, in words for people; carried beside the pattern in an option's type."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-
-
-TableName = Annotated[str, _matches(_TABLE), Text("a table name (3 to 255 of a-z A-Z 0-9 _ . -)")]
-Start = Annotated[
-    Position,
-    PlainValidator(parse_start),
-    Text("trim_horizon, latest or an ISO-8601 time with its zone, such as 2026-01-31T09:00:00Z"),
-]
-Endpoint = Annotated[str, _matches(r"https?://[^\s/@]+/?"), Text("http(s)://host[:port] without user or path")]
-Tags = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
-    BeforeValidator(_parse_tags),
-    Field(max_length=50),
-    Text("a mapping of at most 50 names to values"),
-]
-"""Source of the limits: DynamoDB, tagging restrictions."""
-Positive = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0)]
+ServiceName = Literal["kinesis", "dynamodb", "sqs", "s3"]
 
 
 class Section(BaseModel):
@@ -114,11 +55,11 @@ class Section(BaseModel):
 class Service(Section):
     """How one AWS service is reached; null means as botocore finds it."""
 
-    region: Annotated[str, _matches(r"[a-z0-9-]+"), Text("a region such as eu-west-1")] | None = Field(
+    region: Annotated[str, matches(r"[a-z0-9-]+"), Text("a region such as eu-west-1")] | None = Field(
         default=None, description="AWS region"
     )
     profile: str | None = Field(default=None, description="profile of the shared AWS files")
-    role: Annotated[str, _matches(r"arn:aws[a-z-]*:iam::\d{12}:role/\S+"), Text("the ARN of a role")] | None = Field(
+    role: Annotated[str, matches(r"arn:aws[a-z-]*:iam::\d{12}:role/\S+"), Text("the ARN of a role")] | None = Field(
         default=None, description="role to assume, an ARN"
     )
     endpoint: Endpoint | None = Field(default=None, description="another address than AWS's, such as that of kcl local")
@@ -130,10 +71,12 @@ class Aws(Service):
     start_timeout_s: Seconds = Field(default=30.0, description="longest time for AWS to answer while the worker starts")
     kinesis: Service = Field(default=Service(), description="overrides for Kinesis")
     dynamodb: Service = Field(default=Service(), description="overrides for DynamoDB")
+    sqs: Service = Field(default=Service(), description="overrides for SQS, where dead letters may go")
+    s3: Service = Field(default=Service(), description="overrides for S3, where dead letters may go")
 
-    def service(self, name: Literal["kinesis", "dynamodb"]) -> Service:
+    def service(self, name: ServiceName) -> Service:
         """Return the settings of one service: its overrides over those of ``aws``."""
-        own = self.kinesis if name == "kinesis" else self.dynamodb
+        own: Service = getattr(self, name)
         return Service(**{key: getattr(own, key) or getattr(self, key) for key in Service.model_fields})
 
 
@@ -152,7 +95,7 @@ class Leases(Section):
     workers_table: TableName = Field(
         default="", description="table of live workers; default: `<app>-WorkerMetricStats`"
     )
-    worker_id: Annotated[str, _matches(r"[^\s/\x00]{1,200}"), Text("1 to 200 characters, no space or slash")] | None = (
+    worker_id: Annotated[str, matches(r"[^\s/\x00]{1,200}"), Text("1 to 200 characters, no space or slash")] | None = (
         Field(default=None, description="this worker's name; default: `<host>-<pid>-<8 hex digits>`")
     )
     exclusive_id: bool = Field(
@@ -177,7 +120,7 @@ class Leases(Section):
     deletion_protection: bool = Field(
         default=False, description="protection against deletion of a lease table that we create"
     )
-    kms_key: Annotated[str, _matches(r"\S{1,2048}"), Text("the id, ARN or alias of a KMS key")] | None = Field(
+    kms_key: Annotated[str, matches(r"\S{1,2048}"), Text("the id, ARN or alias of a KMS key")] | None = Field(
         default=None, description="KMS key of tables that we create; default: the one that DynamoDB owns"
     )
 
@@ -232,17 +175,49 @@ class MaxAhead(Section):
     )
 
 
+class RateLimit(Section):
+    """How much is handed over a second in the whole worker; null is without limit."""
+
+    records: Positive | None = Field(default=None, description="most records handed over a second, in the whole worker")
+    bytes: Positive | None = Field(default=None, description="the same in payload bytes")
+
+
 class Delivery(Section):
     """Handing records to the processor."""
 
     batch: Batch = Field(default=Batch(), description="what is handed over at once")
-    retries: int = Field(default=3, ge=0, description="repetitions of a batch that raised")
+    ordering: Literal["key", "shard", "none"] = Field(
+        default="key", description="what `process` gets one after the other: records of a key, of a shard, or none"
+    )
+    concurrency: Positive = Field(default=64, description="most records in `process` at a time, in the whole worker")
+    attempt_timeout_s: Seconds | None = Field(
+        default=None, description="an attempt that takes longer is cancelled and has failed"
+    )
+    retries: int = Field(default=3, ge=0, description="repetitions of what has failed")
     backoff_s: Seconds = Field(default=0.5, description="pause before the first repetition; doubles with each")
     backoff_max_s: Seconds = Field(default=30.0, description="longest pause between repetitions")
-    on_failure: Annotated[
-        Literal["halt"], Text("halt (a failing shard stops and keeps its place; nothing else is available yet)")
-    ] = Field(default="halt", description="after the last repetition: the shard stops and keeps its place")
+    on_failure: Literal["halt", "dead_letter", "skip"] = Field(
+        default="halt",
+        description="after the last repetition: the shard stops and keeps its place, the record goes to "
+        "`dead_letter`, or it is passed over with an error in the log",
+    )
+    executor: Literal["thread", "process"] | None = Field(
+        default=None, description="where hooks run that are `def`; default: none may be, all are `async def`"
+    )
+    dead_letter: DeadLetterAddress | None = Field(
+        default=None, description="where records go that are given up with `dead_letter`"
+    )
     max_ahead: MaxAhead = Field(default=MaxAhead(), description="how far reading may run ahead of finishing")
+    rate: RateLimit = Field(default=RateLimit(), description="how much is handed over a second")
+
+    @model_validator(mode="after")
+    def _check_dead_letter(self) -> Self:
+        if self.on_failure == "dead_letter" and self.dead_letter is None:
+            raise ValueError(
+                "dead_letter: expected where records go, as on_failure is dead_letter, found nothing; "
+                "set it to s3://BUCKET/PREFIX, say"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_backoff(self) -> Self:
@@ -264,7 +239,7 @@ class Checkpoint(Section):
 class Log(Section):
     """What is logged to stderr."""
 
-    level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = Field(
+    level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = Field(
         default="info", description="debug also shows tracebacks"
     )
     format: Literal["auto", "text", "json"] = Field(default="auto", description="auto: text on a terminal, else JSON")
@@ -277,13 +252,13 @@ class Config(Section):
         ConfigError: with one fault for each option that is wrong; never ``pydantic.ValidationError``.
     """
 
-    app: Annotated[str, _matches(f"{_NAME}{{1,255}}"), Text("a name (1 to 255 of a-z A-Z 0-9 _ . -)")] = Field(
+    app: Annotated[str, matches(f"{NAME}{{1,255}}"), Text("a name (1 to 255 of a-z A-Z 0-9 _ . -)")] = Field(
         description="name of the application: workers with the same one share the shards"
     )
-    stream: Annotated[str, _matches(_STREAM), Text("the name or ARN of a stream")] = Field(
+    stream: Annotated[str, matches(STREAM), Text("the name or ARN of a stream")] = Field(
         description="stream to read: its name or ARN"
     )
-    processor: Annotated[str, _matches(f"{_DOTTED}:{_DOTTED}"), Text("module:Class")] = Field(
+    processor: Annotated[str, matches(f"{DOTTED}:{DOTTED}"), Text("module:Class")] = Field(
         description="your RecordProcessor as module:Class"
     )
     grace_s: float = Field(default=20.0, ge=0, description="time to finish what is running when the worker stops")
@@ -306,12 +281,23 @@ class Config(Section):
                 raise ConfigError(*faults_of(invalid, values)) from None
 
     @model_validator(mode="after")
+    def _check_dead_letter(self) -> Self:
+        kind, _, other = (self.delivery.dead_letter or "").partition(":")
+        names = {other.rpartition("/")[2], self.stream_name}
+        if kind == "kinesis" and len(names) == 1 and (other == self.stream or not (":" in other and self.stream_arn)):
+            raise ValueError(
+                f"delivery.dead_letter: expected another stream than the one that is read, found {other!r}; "
+                "if they are two of the same name, write both as ARNs"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _name_tables(self) -> Self:
         table = self.leases.table or self.app
         workers_table = self.leases.workers_table or f"{self.app}-WorkerMetricStats"
         if self.leases.store == "dynamodb":
             for key, name in (("table", table), ("workers_table", workers_table)):
-                if re.fullmatch(_TABLE, name) is None:  # so it was made of the app's, as one that is set was checked
+                if re.fullmatch(TABLE, name) is None:  # so it was made of the app's, as one that is set was checked
                     raise ValueError(
                         f"app: expected a name that gives leases.{key} 3 to 255 characters, found one that gives it "
                         f"{len(name)}; change it or set leases.{key}"

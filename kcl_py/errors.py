@@ -3,6 +3,8 @@
 An error says what was tried, on which thing, what was expected and found, and what to do. Errors pickle.
 """
 
+from collections.abc import Mapping
+
 
 class KclError(Exception):
     """The root of the tree."""
@@ -62,6 +64,51 @@ class CheckpointFailedError(KclError):
     """The checkpoint could not be stored in time; the lease is still held."""
 
     retryable = True
+
+
+class DeadLetterError(KclError):
+    """A dead letter is not stored, or nobody knows whether it is; its record is not acknowledged.
+
+    Args:
+        sentence: what was tried, where, what was found and what to do.
+        retryable: whether the same letter, tried again, may be stored.
+    """
+
+    def __init__(self, sentence: str, retryable: bool = False) -> None:
+        super().__init__(sentence, retryable)
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class EffectsRefusedError(KclError):
+    """Effects cannot be applied as they are: a condition of theirs does not hold, say. Nothing was written.
+
+    Args:
+        text: the whole sentence, without any value of an item.
+        reasons: for each effect at fault, by its place from 0, DynamoDB's reason, such as ``ConditionalCheckFailed``.
+    """
+
+    def __init__(self, text: str, reasons: Mapping[int, str] | None = None) -> None:
+        super().__init__(text, reasons)
+        self.reasons = reasons or {}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class DuplicateInWorkError(KclError):
+    """A record with the same message id is in work elsewhere; once ``after_s`` have passed, it is known what became."""
+
+    retryable = True
+
+    def __init__(self, text: str, after_s: float = 0.0) -> None:
+        super().__init__(text, after_s)
+        self.after_s = after_s
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class RequestError(KclError):

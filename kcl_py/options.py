@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from kcl_py.config import Config, Section, Text
+from kcl_py.config import Config, Section
+from kcl_py.option_types import Text
 
 PREFIX = "KCL_"
 

@@ -1,24 +1,23 @@
 """The class a user writes, and what its hooks receive.
 
 One instance serves one ownership of one shard, from the lease taken to the lease given up, over retries too. Its
-hooks are called one after the other, never two at a time, in a task of that shard's Pipeline on the worker's event
-loop: a hook that blocks the loop stops the heartbeats of every shard. To return is to say that the work is done.
+hooks are called one after the other, never two at a time but for ``process``. One that is ``async def`` runs on the
+worker's event loop: if it blocks the loop, it stops the heartbeats of every shard. One that is ``def`` runs in a thread
+or in a child process, as ``delivery.executor`` says. To return is to say that the work is done.
 """
 
-import importlib
-import inspect
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import partialmethod
-from os import PathLike, fspath
-from types import FunctionType
-from typing import Any, Protocol, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from kcl_py.errors import ProcessorError
-from kcl_py.printable import one_line
-from kcl_py.records import Record, RecordBatch, SequenceNumber
+from kcl_py.batchers import Batched, Batcher
+from kcl_py.effects import Effect
+from kcl_py.middleware import Listed
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.records import Identity, Record, RecordBatch, SequenceNumber
+
+if TYPE_CHECKING:
+    from kcl_py.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,26 @@ class OwnedShard:
     """The checkpoint after which it begins; None if there is none yet."""
     parents: tuple[str, ...]
     """Shards that this one was split or merged from, as far as they are known; none, one or two."""
+    checkpoint: str = "TRIM_HORIZON"
+    """As the lease table had it: ``TRIM_HORIZON``, ``LATEST`` or ``AT_TIMESTAMP`` if ``position`` is None."""
+    pending: SequenceNumber | None = None
+    """A checkpoint that a processor before this one has prepared and not committed."""
+    pending_state: bytes | None = None
+    """What it has stored with that."""
+    tables: "Tables | None" = field(default=None, repr=False, compare=False)
+    """The DynamoDB that holds the leases, for ``Once`` and ``Dedup``."""
+
+    def identity(self, record: Record) -> Identity:
+        """Return what tells a record of this shard from all others, for ever."""
+        return record.identity(self.stream, self.shard_id)
+
+
+class PreparedCheckpoint(Protocol):
+    """A checkpoint that is stored, but does not count yet."""
+
+    async def commit(self) -> None:
+        """Make it count; nothing to do if the stored checkpoint has come as far. Raises as ``checkpoint`` does."""
+        ...
 
 
 class Checkpointer(Protocol):
@@ -52,12 +71,79 @@ class Checkpointer(Protocol):
         """
         ...
 
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        """Store a checkpoint that counts only when it is committed; returns once it is stored.
+
+        Until then the shard begins before it again, and ``OwnedShard`` shows it, with its state, to the processor that
+        begins there. It replaces one that was prepared before; any checkpoint that you store ends it.
+
+        Args:
+            at: as for ``checkpoint``; nothing is stored where the stored checkpoint has come as far.
+            state: what is to be known of it, at most 1,024 bytes.
+
+        Raises:
+            ValueError: the state is longer.
+            LeaseLostError, PositionError, CheckpointFailedError: as for ``checkpoint``.
+        """
+        ...
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        """Apply effects in DynamoDB and store that everything up to ``at`` is finished: in one transaction, or neither.
+
+        The tables are in the account and region of the lease table.
+
+        Args:
+            effects: at most 99, of all records between the stored checkpoint and ``at``; on other items than one
+                another's.
+            at: a record or batch that this processor was handed.
+
+        Returns:
+            Whether this call has applied them. False: the stored checkpoint has come as far already, so nothing was
+            applied.
+
+        Raises:
+            EffectsRefusedError: DynamoDB does not take them: a condition of theirs does not hold, say. Neither they nor
+                the checkpoint are written, and the lease is still held.
+            LeaseLostError: the shard is another worker's now, or may be. Either both are written, or neither.
+            PositionError: as for ``checkpoint``.
+            CheckpointFailedError: it could not be done in time, and is not; calling again may help. Or an attempt that
+                was cut off has applied a part of it since: raise, the rest comes again.
+        """
+        ...
+
+
+FailurePolicy = Literal["halt", "dead_letter", "skip"]
+"""What happens with a record that is not tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that is not tried again."""
+
+    record: Record
+    reason: str
+    """What its last attempt ended with: the class and text of the exception, or what the processor said."""
+    attempts: int
+    first_failed_s: float
+    """When the first attempt failed, in Unix seconds."""
+    is_rejected: bool = False
+    """Whether the processor has said ``Reject``; else its attempts are used up."""
+
 
 class RecordProcessor:
-    """What happens with the records of a shard; subclass it and override ``process_records``.
+    """What happens with the records of a shard; subclass it and override ``process_records`` or ``process``.
 
-    Needs a constructor without arguments. Hooks are ``async def``.
+    Needs a constructor without arguments. Hooks are ``async def``; with ``delivery.executor`` they may be ``def``, and
+    then receive a ``kcl_py.executors.checkpointer.SyncCheckpointer``.
     """
+
+    batchers: ClassVar[Mapping[str, Batcher]] = {}
+    """Where ``process`` can give records to, by name; see ``ToBatch``."""
+
+    middlewares: ClassVar[Sequence[Listed]] = ()
+    """What hears of each call of ``process`` or ``process_records``; see ``kcl_py.Middleware``."""
 
     async def initialize(self, shard: OwnedShard) -> None:
         """Prepare for ``shard``: open files, load state.
@@ -66,14 +152,44 @@ class RecordProcessor:
         ``delivery.retries`` times, then the shard halts.
         """
 
-    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
         """Process ``batch``: 1 to ``delivery.batch.max_records`` records of the shard, in sequence order.
 
-        Called for each batch in order. Returning means that all its records are finished and may be checkpointed.
-        If it raises, the same batch comes again with ``batch.redelivery`` set, with backoff, up to
-        ``delivery.retries`` times, then the shard halts and holds its place: no record is passed over.
+        Called for each batch in order, and for the next one only when this one is settled. Returning None means that
+        all its records are finished and may be checkpointed. A mapping names those that are not, each with an
+        exception, ``Retry`` or ``Reject``; the others are finished. What is not finished comes again with
+        ``redelivery`` set, with backoff, up to ``delivery.retries`` times; then ``delivery.on_failure`` says what
+        happens. To raise is to say that of all of them.
         """
         raise NotImplementedError
+
+    async def process(self, record: Record) -> RecordOutcome:
+        """Process one record; override this instead of ``process_records`` to have many in work at a time.
+
+        Called for records of the same partition key one after the other, in sequence order; for others at the same
+        time, up to ``delivery.concurrency`` in the whole worker. ``delivery.ordering`` changes that. Returning None
+        means that the record is finished; ``ToBatch``, that it is once ``handle_batch`` has returned for it. If it
+        raises or returns ``Retry``, the record comes again with ``record.redelivery`` set, and those behind it wait, as
+        the ordering says; after ``Reject``, or when it has been tried ``delivery.retries`` times more,
+        ``delivery.on_failure`` says what happens.
+        """
+        raise NotImplementedError
+
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        """Process records of one of ``batchers`` together, that ``process`` has given to it with ``ToBatch``.
+
+        Those of one key come in order, a batch after the other. What is returned or raised means for each record the
+        same as in ``process_records``; what is not finished comes again, together, with its attempts counted anew.
+        """
+        raise NotImplementedError
+
+    async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
+        """Hear of a record that is not tried again, before anything happens to it.
+
+        Returns what is to happen to this one; None: what ``delivery.on_failure`` says. If it raises, that is logged, no
+        more.
+        """
+        return None
 
     async def lease_lost(self) -> None:
         """Let go: another worker owns the shard now, or may. Nothing can be checkpointed any more.
@@ -97,146 +213,20 @@ class RecordProcessor:
         """
 
 
-_HOOKS = ("initialize", "process_records", "lease_lost", "shard_ended", "shutdown_requested")
-_NEARLY = 0.85
-"""How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""
+FORMS = ("process_records", "process")
+"""The two ways to consume; a processor has one of them."""
+HOOKS = ("initialize", *FORMS, "handle_batch", "handle_failed", "lease_lost", "shard_ended", "shutdown_requested")
 
 
-def load_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> type[RecordProcessor]:
-    """Import ``module:Class``; see ``import_processor``.
-
-    Raises:
-        ProcessorError: the import fails, or the class is not a RecordProcessor that can be used.
-    """
-    return check_processor(import_processor(path, folders=folders), path)
+Executor = Literal["thread", "process"]
+"""Where hooks run that are ``def``."""
 
 
-def import_processor(path: str, *, folders: Sequence[str | PathLike[str]] = ()) -> object:
-    """Return what ``module:Class`` names, whatever it is.
-
-    Args:
-        path: as in the option ``processor``.
-        folders: go first on ``sys.path``, in this order, and stay there for what the module imports later.
-
-    Raises:
-        ProcessorError: the import fails, or there is nothing of that name.
-    """
-    for folder in reversed(folders):
-        if sys.path[:1] != [fspath(folder)]:
-            sys.path.insert(0, fspath(folder))
-    module_name, _, class_path = path.partition(":")
-    try:
-        found: object = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise ProcessorError(
-            f"cannot import processor {path!r}: expected module {module_name!r} to import,"
-            f" found {type(error).__name__}: {one_line(str(error))}"
-        ) from error
-    for name in class_path.split("."):
-        found = getattr(found, name, None)
-    if found is None:
-        raise ProcessorError(
-            f"cannot import processor {path!r}: expected class {class_path!r} in module {module_name!r}, found none"
-        )
-    return found
+def has_lanes(processor: type[RecordProcessor]) -> bool:
+    """Tell whether a processor takes records one by one, rather than in batches."""
+    return processor.process is not RecordProcessor.process
 
 
-def check_processor(found: object, path: str | None = None) -> type[RecordProcessor]:
-    """Return ``found`` if it is a usable subclass of RecordProcessor; else raise ``ProcessorError``.
-
-    Args:
-        found: whatever somebody has given.
-        path: what the error calls it; by default the place of its class.
-    """
-    for fault in processor_faults(found):
-        raise ProcessorError(f"cannot use processor {path or _path(found)!r}: {fault}")
-    return cast("type[RecordProcessor]", found)
-
-
-def _path(found: object) -> str:
-    if isinstance(found, str):
-        return found
-    named = found if isinstance(found, (type, FunctionType)) else type(found)
-    return f"{named.__module__}:{named.__qualname__}"
-
-
-def processor_faults(found: object) -> list[str]:
-    """Say what keeps ``found`` from being a processor: ``expected X, found Y`` for each fault."""
-    if isinstance(found, RecordProcessor):
-        return ["expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself"]
-    if not (isinstance(found, type) and issubclass(found, RecordProcessor)):
-        kind = f"class {found.__name__!r}" if isinstance(found, type) else type(found).__name__
-        return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none"]
-    misspelt = _misspelt_hooks(found)
-    faults = [
-        f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt
-    ]
-    if "process_records" not in _own_hooks(found) and "process_records" not in misspelt.values():
-        faults.append("expected process_records to be overridden, found none")
-    return (
-        faults + [fault for hook in _own_hooks(found) if (fault := _hook_fault(found, hook))] + _creation_faults(found)
-    )
-
-
-def _own_hooks(processor: type[RecordProcessor]) -> list[str]:
-    return [hook for hook in _HOOKS if getattr(processor, hook) is not getattr(RecordProcessor, hook)]
-
-
-def _misspelt_hooks(processor: type[RecordProcessor]) -> dict[str, str]:
-    """Return methods that would never be called, each with the hook that was meant: it has nearly the same name.
-
-    A hook that is there is not missed, and a method that the hook's arguments do not fit has another purpose; but
-    process_records has to be there.
-    """
-    missed = [hook for hook in _HOOKS if hook not in _own_hooks(processor)]
-    methods = [
-        name for name, _ in inspect.getmembers(processor, inspect.isroutine) if not hasattr(RecordProcessor, name)
-    ]
-    meant = {name: near for name in methods for near in get_close_matches(name.lower(), missed, n=1, cutoff=_NEARLY)}
-    return {name: hook for name, hook in meant.items() if hook == "process_records" or _fits(processor, name, hook)}
-
-
-def _hook_fault(processor: type[RecordProcessor], hook: str) -> str | None:
-    method = _method(processor, hook)
-    if inspect.isasyncgenfunction(method):
-        return f"expected `async def {hook}`, found an async generator; take out its yield"
-    if not inspect.iscoroutinefunction(method):
-        return f"expected `async def {hook}`, found " + ("`def`" if callable(method) else "no function")
-    if not _fits(processor, hook, hook):
-        return f"expected {hook} to take {_signature(RecordProcessor, hook)}, found {_signature(processor, hook)}"
-    return None
-
-
-def _fits(processor: type[RecordProcessor], name: str, hook: str) -> bool:
-    """Tell whether the method ``name`` can be called with what ``hook`` is called with."""
-    try:
-        _signature(processor, name).bind(*_signature(RecordProcessor, hook).parameters)
-    except TypeError:
-        return False
-    return True
-
-
-def _signature(processor: type[RecordProcessor], name: str) -> inspect.Signature:
-    """Return the names that a method takes, without ``self``; where it is decorated, those of the decorator."""
-    parameters = inspect.signature(_method(processor, name), follow_wrapped=False).parameters.values()
-    return inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in parameters])
-
-
-def _method(processor: type[RecordProcessor], name: str) -> Any:
-    """Return a method as an instance would have it, without making one."""
-    found = inspect.getattr_static(processor, name)
-    is_method = isinstance(found, (FunctionType, classmethod, staticmethod, partialmethod))
-    return found.__get__(object(), processor) if is_method else found
-
-
-def _creation_faults(processor: type[RecordProcessor]) -> list[str]:
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    try:
-        parameters = list(inspect.signature(processor).parameters.values())
-    except ValueError:  # it is built on a class of Python's own, of which nothing can be said
-        parameters = []
-    if required := [each.name for each in parameters if each.default is each.empty and each.kind not in optional]:
-        return [f"expected a constructor without arguments, found it needs {', '.join(required)}"]
-    if left := sorted(getattr(processor, "__abstractmethods__", ())):
-        return [f"expected a class that can be made, found it abstract: {', '.join(left)}"]
-    return []
+def preferred_executor(processor: type[RecordProcessor]) -> Executor | None:
+    """Return where hooks run if ``delivery.executor`` says nothing."""
+    return getattr(processor, "preferred_executor", None)

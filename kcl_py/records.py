@@ -7,6 +7,7 @@ no Python work per record. Its fields carry AWS's names on the wire and ours in 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -36,6 +37,34 @@ class SequenceNumber:
         return str(self.value)
 
 
+@dataclass(frozen=True, slots=True)
+class Redelivery:
+    """Why records are handed over again."""
+
+    attempt: int
+    """2 for the first repetition."""
+    reason: str
+    """What the attempt before ended with: the class and text of the exception, or what the processor said."""
+    first_failed_s: float = 0.0
+    """When the first attempt failed, in Unix seconds."""
+
+
+MAYBE: Final = "maybe"
+"""Of a record that an earlier owner of the shard may have had in hand: it went without saying how far it had come."""
+
+
+class Identity(NamedTuple):
+    """What tells a record from all others, for ever; as text ``stream/shard/number/sub``."""
+
+    stream: str
+    shard_id: str
+    sequence_number: str
+    sub_sequence_number: int = 0
+
+    def __str__(self) -> str:
+        return "/".join(map(str, self))
+
+
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One record of a stream."""
 
@@ -48,6 +77,8 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """When Kinesis received the record, in Unix seconds."""
     encryption_type: str | None = msgspec.field(name="EncryptionType", default=None)
     sub_sequence_number: int = msgspec.field(name="SubSequenceNumber", default=0)
+    redelivery: Redelivery | Literal["maybe"] | None = None
+    """None for what certainly comes for the first time; never set by what is read."""
 
     @property
     def arrival_time(self) -> datetime:
@@ -59,15 +90,9 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """The record's place in its shard."""
         return SequenceNumber(int(self.sequence_number), self.sub_sequence_number)
 
-
-@dataclass(frozen=True, slots=True)
-class Redelivery:
-    """Why a batch is handed over again."""
-
-    attempt: int
-    """2 for the first repetition."""
-    reason: str
-    """The class and text of the exception that the attempt before ended with."""
+    def identity(self, stream: str, shard_id: str) -> Identity:
+        """Return what tells the record from all others; ``OwnedShard`` and ``RecordBatch`` know stream and shard."""
+        return Identity(stream, shard_id, self.sequence_number, self.sub_sequence_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,10 @@ class RecordBatch:
     @property
     def last(self) -> SequenceNumber:
         return self.records[-1].position
+
+    def identity(self, record: Record) -> Identity:
+        """Return what tells a record of this batch from all others, for ever."""
+        return record.identity(self.stream, self.shard_id)
 
     def __len__(self) -> int:
         return len(self.records)

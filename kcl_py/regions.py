@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from kcl_py.dead_letters.address import Address
 from kcl_py.printable import printable
 
 if TYPE_CHECKING:
-    from kcl_py.config import Config
+    from kcl_py.config import Config, ServiceName
 
 _FORM = re.compile(r"[a-z]+(-[a-z]+)+-\d{1,2}")
 """Source: the regions of all partitions in botocore (data/partitions.json)."""
 _VARIABLE = "AWS_DEFAULT_REGION"
-_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_KINESIS", "AWS_ENDPOINT_URL_DYNAMODB")
+_ENDPOINTS = tuple(f"AWS_ENDPOINT_URL{suffix}" for suffix in ("", "_KINESIS", "_DYNAMODB", "_SQS", "_S3"))
 """Source: the SDKs' guide to service-specific endpoints."""
 
 
@@ -31,9 +32,15 @@ def region_warnings(config: "Config", env: Mapping[str, str]) -> list[str]:
 
 def _places(config: "Config", env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield where the region of each service that is reached at AWS comes from, and the region."""
-    services: tuple[Literal["kinesis", "dynamodb"], ...] = ("kinesis", "dynamodb")
+    services: list[ServiceName] = ["kinesis", "dynamodb"]
     if any(env.get(variable) for variable in _ENDPOINTS):
         return
+    letters = Address.of(config.delivery.dead_letter) if config.delivery.dead_letter else None
+    if letters is not None and letters.kind != "file":
+        if letters.region is None:
+            services += [letters.kind] if letters.kind != "kinesis" else []
+        elif not config.aws.service(letters.kind).endpoint:
+            yield "delivery.dead_letter", letters.region
     for name in services:
         service = config.aws.service(name)
         if service.endpoint or (name == "dynamodb" and config.leases.store == "memory"):

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from aiobotocore.config import AioConfig
 from aiobotocore.credentials import (
@@ -23,7 +23,7 @@ from botocore.credentials import CredentialProvider
 from botocore.exceptions import NoCredentialsError
 
 from actors.clock import Clock
-from kcl_py.config import Service
+from kcl_py.config import Service, ServiceName
 
 CONNECT_TIMEOUT_S = 3.0
 READ_TIMEOUT_S = 10.0
@@ -48,7 +48,7 @@ class Sessions:
         self._made: dict[tuple[str | None, str | None], AioSession] = {}
 
     @asynccontextmanager
-    async def client(self, name: Literal["kinesis", "dynamodb"], service: Service) -> AsyncIterator[Any]:
+    async def client(self, name: ServiceName, service: Service) -> AsyncIterator[Any]:
         """Yield a client of one service and close it after.
 
         Raises botocore's errors for a missing region or profile, and ValueError for an endpoint that is none.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kcl_py.config import Config
+from kcl_py.leases.control import is_quiet
 from kcl_py.leases.row import LeaseRow, WorkerRow
 from kcl_py.printable import instant, printable
 
@@ -29,6 +30,8 @@ SHARD_COLUMNS = (
     "fault",
     "why",
     "throughput_kbps",
+    "held_by",
+    "paused",
 )
 """The keys of the object and the columns of the text, in their order; extended, never renamed."""
 
@@ -88,7 +91,17 @@ def _shard(row: LeaseRow, now_s: float) -> Report:
         "fault": native.fault if is_current or row.holder is None else None,
         "why": native.why if is_current and row.holder else None,
         "throughput_kbps": None if row.throughput_kbps is None else round(float(row.throughput_kbps), 1),
+        "held_by": native.held_by if is_current else None,
+        "paused": _paused(row),
     }
+
+
+def _paused(row: LeaseRow) -> Report | None:
+    paused = row.native.paused
+    if paused is None or row.has_ended:
+        return None
+    of = "stream" if paused.is_of_stream else "shard"
+    return {"since": instant(paused.at_ms), "of": of, "why": paused.why, "is_quiet": is_quiet(row)}
 
 
 def _worker(row: WorkerRow, now_s: float, failover_s: float) -> Report:
@@ -109,6 +122,7 @@ def _totals(shards: Sequence[Report]) -> Report:
         "owned": sum(shard["state"] in ("owned", "handoff") for shard in shards),
         "ended": sum(shard["state"] == "ended" for shard in shards),
         "halted": sum(shard["halted"] is not None for shard in shards),
+        "paused": sum(shard["paused"] is not None for shard in shards),
         "max_lag_ms": max((shard["lag_ms"] for shard in shards if shard["lag_ms"] is not None), default=None),
     }
 
@@ -148,5 +162,5 @@ def _cell(value: object) -> str:
     if value is None or value == []:
         return "-"
     if isinstance(value, Mapping):
-        value = f"{value['error']}@{value['position']}"
+        value = value["since"] if "since" in value else f"{value['error']}@{value['position']}"
     return printable(",".join(value) if isinstance(value, list) else str(value))

@@ -69,11 +69,16 @@ def kcl(
 
 
 @app.command(cls=Command)
-def run(file: File) -> int:
+def run(
+    file: File,
+    exit_on_halt: Annotated[
+        bool, typer.Option("--exit-on-halt", help="Stop, with exit code 3, when a shard halts.")
+    ] = False,
+) -> int:
     """Run a worker until SIGTERM or SIGINT; a second one stops at once."""
     from kcl_py.cli.run import run_command
 
-    return run_command(file)
+    return run_command(file, exit_on_halt=exit_on_halt)
 
 
 @app.command(cls=Command)
@@ -104,17 +109,52 @@ def local(
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep streams and tables in this folder.")] = None,
     faults: Annotated[Path | None, typer.Option(metavar="FILE", help="Let things go wrong by these rules.")] = None,
 ) -> None:
-    """Serve Kinesis, DynamoDB and S3 on this machine."""
+    """Serve Kinesis, DynamoDB, S3 and SQS on this machine."""
     from kcl_py.cli.local import local_command
 
     local_command(port, stream or [], is_realistic=realistic, data=data, faults=faults)
 
 
-leases = typer.Typer(help="Show lease rows, change them, and ask workers to.")
-app.add_typer(leases, name="leases")
-
 Shards = Annotated[list[str] | None, typer.Option("--shard", metavar="ID", help="Only this shard; may be repeated.")]
 Sure = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+PLACES = "trim_horizon, latest, a time, or the number of the last record that counts as finished."
+
+
+@app.command(cls=Command)
+def pause(
+    file: File,
+    shard: Shards = None,
+    why: Annotated[str | None, typer.Option(metavar="TEXT", help="For who looks at the status.")] = None,
+) -> int:
+    """Have nothing more of the stream, or of some shards, be handed to processors until it is resumed."""
+    from kcl_py.cli.control import pause_command
+
+    return pause_command(file, shard or [], why)
+
+
+@app.command(cls=Command)
+def resume(file: File, shard: Shards = None) -> int:
+    """Have go on what is paused or has halted: all of the stream, or some shards."""
+    from kcl_py.cli.control import resume_command
+
+    return resume_command(file, shard or [])
+
+
+@app.command(cls=Command)
+def seek(
+    file: File,
+    to: Annotated[str, typer.Argument(metavar="TO", help=f"{PLACES[:-1]}, which only a single shard has.")],
+    shard: Shards = None,
+    yes: Sure = False,
+) -> int:
+    """Have all shards that are being read, or some, be read from another place on."""
+    from kcl_py.cli.leases import set_command
+
+    return set_command(file, shard or [], to, is_sure=yes)
+
+
+leases = typer.Typer(help="Show lease rows, change them, and ask workers to.")
+app.add_typer(leases, name="leases")
 
 
 @leases.command(cls=Command)
@@ -148,17 +188,14 @@ def set_(
     shard: Annotated[str, typer.Option(metavar="ID", help="The shard.")],
     to: Annotated[
         str,
-        typer.Option(
-            metavar="PLACE",
-            help="trim_horizon, latest, a time, or the number of the last record that counts as finished.",
-        ),
+        typer.Option(metavar="PLACE", help=PLACES),
     ],
     yes: Sure = False,
 ) -> int:
     """Have one shard be read from another place on."""
     from kcl_py.cli.leases import set_command
 
-    return set_command(file, shard, to, is_sure=yes)
+    return set_command(file, [shard], to, is_sure=yes)
 
 
 @leases.command(cls=Command)

@@ -10,6 +10,7 @@ from kcl_py.cli.failure import WORKER_FAILED, print_error
 from kcl_py.cli.output import say
 from kcl_py.errors import MissingError, RequestError
 from kcl_py.leases.answers import answer
+from kcl_py.leases.control import HOW_ON
 from kcl_py.leases.row import LeaseRow, Request
 from kcl_py.printable import counted, printable
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.5
 """Between two looks at the rows; a holder sees a request with its next heartbeat."""
-HOW_ON = "kcl leases show lists what stands, kcl leases withdraw takes it back"
 
 Asked = dict[str, tuple[Request, LeaseRow]]
 """By shard: what was asked, and the row when that was last seen to stand."""

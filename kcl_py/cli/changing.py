@@ -9,10 +9,9 @@ from actors.clock import SystemClock
 from kcl_py.cli.asking import Asked
 from kcl_py.cli.failure import print_error
 from kcl_py.cli.output import say
-from kcl_py.clients import RETRY_MAX_S, RETRY_S
-from kcl_py.errors import ConditionFailedError, KclError, RequestError, ThrottledError
+from kcl_py.errors import ConditionFailedError, KclError, RequestError
+from kcl_py.leases.making import make
 from kcl_py.leases.repositioning import Change
-from kcl_py.leases.row import LeaseRow
 from kcl_py.printable import counted
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_
     for done, change in enumerate(changes):
         made = f"made {done} of {counted(len(changes), 'change')} before"
         try:
-            row = await _make(store, change, patience_s)
+            row = await make(store, change, SystemClock(), patience_s=patience_s)
         except ConditionFailedError as error:
             raise KclError(
                 f"cannot change {change.key!r}: expected the row as it was seen, found another; {made}; do it again"
@@ -40,27 +39,3 @@ async def carry_out(store: "LeaseStore", changes: Sequence[Change], *, patience_
     if len(asked) < len(changes):
         say(f"{counted(len(changes) - len(asked), 'change')} made\n")
     return asked
-
-
-async def _make(store: "LeaseStore", change: Change, patience_s: float) -> LeaseRow | None:
-    """Make one change; while it is throttled, which has no effect, once more. Return the row that a write leaves."""
-    clock = SystemClock()
-    ends_at, pause_s = clock.monotonic() + patience_s, RETRY_S
-    while True:
-        try:
-            return await _make_once(store, change)
-        except ThrottledError:
-            if clock.monotonic() + pause_s >= ends_at:
-                raise
-        await clock.sleep(pause_s)
-        pause_s = min(2 * pause_s, RETRY_MAX_S)
-
-
-async def _make_once(store: "LeaseStore", change: Change) -> LeaseRow | None:
-    if change.write is not None:
-        return await store.write(change.write)
-    if change.removal is not None:
-        await store.delete(change.removal)
-    elif change.row is not None and not await store.create(change.row):
-        raise ConditionFailedError("create", change.key, "it is there")
-    return None

@@ -1,13 +1,16 @@
 """``kcl check FILE``: whether a worker could start with this file, without opening a socket."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args
 
+from kcl_py.acceptance import import_processor, processor_faults
 from kcl_py.cli.failure import USAGE, print_error
 from kcl_py.cli.loading import folders_of, load_config
 from kcl_py.cli.output import say
 from kcl_py.errors import ConfigError, ProcessorError
-from kcl_py.processor import import_processor, processor_faults
+from kcl_py.processor import Executor
 from kcl_py.settings import read
 
 
@@ -16,9 +19,9 @@ def check_command(file: Path) -> int:
     try:
         config = load_config(file)
     except ConfigError as error:
-        faults = [*error.faults, *_processor_faults(file, _processor(file, error.faults))]
+        faults = [*error.faults, *_processor_faults(file, _processor(file, error.faults), _executor(file))]
     else:
-        faults = _processor_faults(file, config.processor)
+        faults = _processor_faults(file, config.processor, config.delivery.executor)
         if not faults:
             say(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     for fault in faults:
@@ -36,11 +39,21 @@ def _processor(file: Path, faults: tuple[str, ...]) -> str | None:
         return None
 
 
-def _processor_faults(file: Path, path: str | None) -> list[str]:
+def _executor(file: Path) -> Executor | None:
+    """Return what is set; None also if that is a fault, or the file cannot be read."""
+    try:
+        delivery = read(str(file), os.environ)[0].get("delivery")
+    except ConfigError:
+        return None
+    found = delivery.get("executor") if isinstance(delivery, Mapping) else None
+    return found if found in get_args(Executor) else None
+
+
+def _processor_faults(file: Path, path: str | None, executor: Executor | None) -> list[str]:
     if path is None:
         return []
     try:
-        faults = processor_faults(import_processor(path, folders=folders_of(file)))
+        faults = processor_faults(import_processor(path, folders=folders_of(file)), executor)
     except ProcessorError as error:
-        faults = [str(error).partition(f"{path!r}: ")[2]]
+        faults = [str(error).partition(f"{path!r}: ")[2] or str(error)]
     return [f"{file}: processor: {fault}" for fault in faults]

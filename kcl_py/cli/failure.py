@@ -11,6 +11,8 @@ from kcl_py.printable import one_line, printable
 
 WORKER_FAILED, USAGE, AWS_SETUP, UNFINISHED = 1, 2, 3, 4
 """Exit codes; 0 is a clean end, and 130 and 143 are a second SIGINT and SIGTERM."""
+HALTED = 3
+"""A shard that halted under ``--exit-on-halt``: as with a set-up at fault, to start again does not help by itself."""
 
 
 def exit_code(error: BaseException) -> int:

@@ -7,6 +7,7 @@ import json
 import secrets
 import signal
 import sys
+from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,31 +18,21 @@ from typing import TYPE_CHECKING
 import anyio
 import typer
 
-from kcl_py.cli.asking import HOW_ON, wait_for_answers
+from kcl_py.cli.asking import wait_for_answers
 from kcl_py.cli.changing import carry_out
 from kcl_py.cli.failure import WORKER_FAILED
 from kcl_py.cli.loading import load_config
 from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
 from kcl_py.cli.seen import Seen, compared, look, look_who_works, warn
-from kcl_py.config import parse_start
-from kcl_py.errors import ConfigError, KclError, MissingError, RejectedError
-from kcl_py.leases.repositioning import (
-    Change,
-    ask_to_begin_at,
-    ask_to_let_go,
-    begin_anew,
-    begin_at,
-    in_one_line,
-    let_go,
-    place_of,
-    withdraw,
-)
-from kcl_py.leases.requests import in_words
+from kcl_py.errors import ConfigError, KclError
+from kcl_py.leases.control import chosen, is_to_be_asked, one_of, seek
+from kcl_py.leases.places import find, parse_place, parse_position, service_ms
+from kcl_py.leases.repositioning import Change, ask_to_let_go, begin_anew, in_one_line, let_go, withdraw
 from kcl_py.leases.row import LeaseRow
-from kcl_py.printable import counted, instant, printable
-from kcl_py.records import SequenceNumber, is_number
-from kcl_py.sources.source import Position, PositionKind
+from kcl_py.printable import counted, printable
+from kcl_py.records import SequenceNumber
+from kcl_py.sources.source import PositionKind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -50,9 +41,6 @@ if TYPE_CHECKING:
     from kcl_py.config import Config
 
     Plan = Callable[[Clients, Seen], Awaitable[Sequence[Change]]]
-
-DATE_MS = 1000
-"""So much later than AWS says it may be already: it tells whole seconds."""
 
 
 class Watched(Enum):
@@ -69,14 +57,19 @@ def show_command(file: Path, *, as_json: bool) -> int:
     """Print each row as the table holds it, one a line."""
     rows = anyio.run(_show, load_config(file))
     for row in rows:
-        say((json.dumps(asdict(row)) if as_json else printable(in_one_line(row))) + "\n")
+        say((json.dumps(asdict(row), default=_text) if as_json else printable(in_one_line(row))) + "\n")
     return 0
+
+
+def _text(state: bytes) -> str:
+    """Write the one value of a row that JSON has no form for: the state of a prepared checkpoint."""
+    return b64encode(state).decode("ascii")
 
 
 def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
     """Have the stream be read anew from ``start``, or from the file's."""
     config = load_config(file)
-    at = config.start if start is None else _position(start)
+    at = config.start if start is None else parse_position(start)
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
         if seen.malformed:  # what a worker leaves alone it does not read
@@ -85,7 +78,7 @@ def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
                 f"cannot have {config.stream!r} be read anew: expected leases alone in {config.leases.table!r}, found "
                 f"{items}: {seen.malformed[0]}; mend or delete what is none"
             )
-        await _now_ms(clients, at)
+        await service_ms(clients.source, at)
         listing = await clients.source.list_shards(at if at.kind is PositionKind.AT_TIMESTAMP else None)
         assert clients.stream is not None
         return begin_anew(seen.rows, listing, at, stream=clients.stream.identity)
@@ -93,23 +86,18 @@ def reset_command(file: Path, start: str | None, *, is_sure: bool) -> int:
     return _changed(config, plan, is_sure, Watched.ALL)
 
 
-def set_command(file: Path, shard: str, to: str, *, is_sure: bool) -> int:
-    """Have one shard be read from ``to`` on, or after that sequence number."""
-    config = load_config(file)
-    place = _place(to)
+def set_command(file: Path, shards: Sequence[str], to: str, *, is_sure: bool) -> int:
+    """Have shards, or all that are being read, be read from ``to`` on, or one after that sequence number."""
+    config, place = load_config(file), parse_place(to)
+    if isinstance(place, SequenceNumber) and len(shards) != 1:
+        raise ConfigError(f"cannot move several shards to {place}: expected one --shard, found {len(shards)}")
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
-        row = _of(seen.rows, shard, config)
-        if row.has_ended:
-            raise KclError(
-                f"cannot move {shard!r}: expected a shard that is being read, found one that was read to its end; "
-                "its children go on already; to read all again, use kcl leases reset"
-            )
-        now_ms = await _now_ms(clients, place)
-        if isinstance(place, SequenceNumber):
-            await _find(clients, shard, place)
-        to = place_of(row, place, now_ms=now_ms)
-        return [ask_to_begin_at(row, to, _key()) if _is_to_be_asked(row, seen) else begin_at(row, to)]
+        rows = chosen(seen.rows, shards, config.leases.table, "move")
+        now_ms = await service_ms(clients.source, place)
+        for row in rows:
+            await find(clients.source, row.key, place)
+        return [seek(row, place, _key(), now_ms=now_ms, working=seen.working) for row in rows]
 
     return _changed(config, plan, is_sure, Watched.HOLDERS)
 
@@ -119,10 +107,10 @@ def release_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int:
     config = load_config(file)
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
-        chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)]
+        chosen = [one_of(seen.rows, shard, config.leases.table) for shard in dict.fromkeys(shards)]
         rows = chosen or [row for row in seen.rows.values() if row.holder not in seen.working]
         return [
-            ask_to_let_go(row, _key()) if _is_to_be_asked(row, seen) else let_go(row)
+            ask_to_let_go(row, _key()) if is_to_be_asked(row, seen.working) else let_go(row)
             for row in rows
             if row.holder is not None
         ]
@@ -135,7 +123,9 @@ def withdraw_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int
     config = load_config(file)
 
     async def plan(clients: "Clients", seen: Seen) -> Sequence[Change]:
-        chosen = [_of(seen.rows, shard, config) for shard in dict.fromkeys(shards)] or list(seen.rows.values())
+        chosen = [one_of(seen.rows, shard, config.leases.table) for shard in dict.fromkeys(shards)] or list(
+            seen.rows.values()
+        )
         return [withdraw(row, row.native.request) for row in chosen if row.native.request is not None]
 
     return _changed(config, plan, is_sure, Watched.NOBODY)
@@ -143,65 +133,6 @@ def withdraw_command(file: Path, shards: Sequence[str], *, is_sure: bool) -> int
 
 def _key() -> str:
     return secrets.token_hex(4)
-
-
-def _is_to_be_asked(row: LeaseRow, seen: Seen) -> bool:
-    """Whether a row is its holder's to write; raises ``KclError`` if that one cannot be asked now."""
-    if row.holder is None or row.holder not in seen.working:
-        return False
-    if row.native.token is None or not row.native_is_current:
-        raise KclError(
-            f"cannot ask {row.holder} about {row.key!r}: expected a kcl_py worker to hold it, found another; stop it"
-        )
-    if (request := row.native.request) is not None:
-        raise KclError(
-            f"cannot ask {row.holder} about {row.key!r}: expected that nothing is asked of it, found a request to "
-            f"{in_words(request)} ({request.id}); wait until it is answered; {HOW_ON}"
-        )
-    return True
-
-
-def _place(text: str) -> Position | SequenceNumber:
-    return SequenceNumber(int(text)) if is_number(text) else _position(text)
-
-
-def _position(text: str) -> Position:
-    try:
-        return parse_start(text)
-    except ValueError:
-        raise ConfigError(
-            f"cannot begin at {text!r}: expected trim_horizon, latest, an ISO-8601 time with its zone such as "
-            "2026-01-31T09:00:00Z, or for one shard a sequence number"
-        ) from None
-
-
-async def _now_ms(clients: "Clients", place: Position | SequenceNumber) -> int:
-    """Return the service's time; raises ``ConfigError`` if ``place`` is a time to come, where AWS begins no reading."""
-    now_ms = int((await clients.source.describe()).server_time_s * 1000)
-    if isinstance(place, Position) and place.value >= now_ms + DATE_MS:
-        raise ConfigError(
-            f"cannot begin at a time to come: expected one before AWS's {instant(now_ms)}, found {instant(place.value)}"
-        )
-    return now_ms
-
-
-async def _find(clients: "Clients", shard: str, number: SequenceNumber) -> None:
-    """Make sure that AWS can read on after ``number``: no worker could, else."""
-    try:
-        await clients.source.open(shard, Position(PositionKind.AFTER, number.value))
-    except (MissingError, RejectedError) as error:
-        raise KclError(
-            f"cannot move {shard!r} after {number}: expected a number of that shard, found {error.code}: {error.detail}"
-        ) from error
-
-
-def _of(rows: dict[str, LeaseRow], shard: str, config: "Config") -> LeaseRow:
-    if shard not in rows:
-        raise KclError(
-            f"cannot change {shard!r}: expected a shard with a row in {config.leases.table!r}, found "
-            f"{counted(len(rows), 'other')}; kcl leases show lists all"
-        )
-    return rows[shard]
 
 
 async def _show(config: "Config") -> list[LeaseRow]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import structlog
 
 from kcl_py import log
+from kcl_py.acceptance import load_processor
 from kcl_py.config import Config
-from kcl_py.processor import RecordProcessor, load_processor
+from kcl_py.processor import Executor, RecordProcessor
 
 
 def load_config(file: Path) -> Config:
@@ -21,9 +22,9 @@ def load_config(file: Path) -> Config:
     return config
 
 
-def load_class(path: str, file: Path) -> type[RecordProcessor]:
+def load_class(path: str, file: Path, *, executor: Executor | None) -> type[RecordProcessor]:
     """Import the processor; raises ``ProcessorError``."""
-    return load_processor(path, folders=folders_of(file))
+    return load_processor(path, folders=folders_of(file), executor=executor)
 
 
 def folders_of(file: Path) -> tuple[Path, Path]:

@@ -1,7 +1,7 @@
 """``kcl local``: a local AWS in this process until a signal ends it.
 
 The first line on stdout says where it listens; a how-to follows. Everything answers from then on.
-With a folder for its data, streams and tables outlive the process; S3's objects do not.
+With a folder for its data, streams and tables outlive the process; what is in S3 and SQS does not.
 """
 
 import re
@@ -43,7 +43,7 @@ def local_command(
     data: Path | None = None,
     faults: Path | None = None,
 ) -> None:
-    """Run a local AWS (Kinesis, DynamoDB and S3 on one port of 127.0.0.1) until a signal ends it.
+    """Run a local AWS (Kinesis, DynamoDB, S3 and SQS on one port of 127.0.0.1) until a signal ends it.
 
     Args:
         port: 0 is any free one.
@@ -129,6 +129,7 @@ async def _run(
     from kcl_py.local.model import Kinesis
     from kcl_py.local.s3 import MotoS3
     from kcl_py.local.server import Server, serve
+    from kcl_py.local.sqs import MotoSqs
 
     clock = SystemClock()
     delay_s = _REALISTIC_CHANGE_S if is_realistic else _CHANGE_S
@@ -137,8 +138,8 @@ async def _run(
     dynamodb = DynamoDB(behaviour, None if disk is None else disk.tables)
     latency = Latency(Random()) if is_realistic else None
     faults = None if bad_day is None else bad_day.faults
-    s3 = MotoS3()
-    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, s3=s3, latency=latency, faults=faults)
+    s3, sqs = MotoS3(), MotoSqs()
+    server = Server(kinesis, LocalDynamoDB(dynamodb), clock=clock, s3=s3, sqs=sqs, latency=latency, faults=faults)
     try:
         if disk is not None:
             _load(disk, kinesis, dynamodb)
@@ -159,6 +160,7 @@ async def _run(
         ) from error
     finally:
         s3.close()
+        sqs.close()
 
 
 def _load(disk: "Disk", kinesis: "Kinesis", dynamodb: "DynamoDB") -> None:
@@ -175,7 +177,7 @@ def _how_to(url: str, shards_by_stream: dict[str, int], *, asked: list[str]) -> 
     held = ", ".join(f"{stream} ({shards})" for stream, shards in shards_by_stream.items()) or "none yet"
     create = "" if shards_by_stream else f"  aws kinesis create-stream --stream-name {name} --shard-count 4\n"
     return f"""
-Kinesis, DynamoDB and S3, account 000000000000, any credentials. Streams (shards): {held}.
+Kinesis, DynamoDB, S3 and SQS, account 000000000000, any credentials. Streams (shards): {held}.
 Ctrl-C ends it.
 
 For a shell:

@@ -150,15 +150,26 @@ def _of_worker(row: Report) -> Said:
 
 
 def _of_shard(row: Report) -> Said:
-    parts = []
+    parts, is_bad = [], bool(row["halted"] or row["fault"])
     if halted := row["halted"]:
         parts += [f"halted: {_cell(halted['error'])}", f"at {_cell(halted['position'])}"]
     if row["fault"]:
         parts.append(f"could not be run: {_cell(row['fault'])}")
-    style = "red" if parts else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
+    style = "red" if is_bad else {"handoff": "cyan", "free": "yellow"}.get(row["state"], "")
+    if row["held_by"]:
+        parts.append(f"held by {_cell(row['held_by'])}")
+    if paused := row["paused"]:
+        style = style or "yellow"
+        parts += _of_pause(paused)
     if row["next_owner"] is not None:
         parts.append(f"asked for by {_cell(row['next_owner'])}")
     return Said(style, tuple(parts))
+
+
+def _of_pause(paused: Report) -> list[str]:
+    what = "paused" if paused["is_quiet"] else "pausing"
+    said = f"{what} since {_cell(paused['since'])}" + (", with the whole stream" if paused["of"] == "stream" else "")
+    return [f"{said}: {_cell(paused['why'])}" if paused["why"] else said]
 
 
 def _shard_columns(rows: Sequence[Report], width: int) -> tuple[Column, ...]:

@@ -1,44 +1,21 @@
-"""A call of the user's code, over all its attempts, and what it is called for."""
+"""A hook of the processor that stands for itself, over all its attempts: all but those that records go through."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from actors import OwnedTask
 from kcl_py.config import Delivery as Options
-from kcl_py.delivery.buffer import Cut, after
-from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
 from kcl_py.processor import RecordProcessor
-from kcl_py.records import Record, Redelivery
 
 LAST_HOOKS = ("shutdown_requested", "lease_lost")
 """The hooks that end an ownership before its shard has ended: the one while the lease is held, the other whenever."""
 
 
-@dataclass(slots=True)
-class Delivery:
-    """Records that the processor has in hand, or is to have next."""
-
-    cut: Cut
-    entry: Range | None = None
-    """None until they are handed over."""
-
-    def hand_over(self, ledger: Ledger) -> list[Record]:
-        """Note that the processor gets them now, for the first time or again; return what is not finished."""
-        if self.entry is None:
-            records = self.cut.records
-            self.entry = ledger.open(records[0].position, records[-1].position, len(records))
-        return self.left(ledger)
-
-    def left(self, ledger: Ledger) -> list[Record]:
-        """What is not finished: all of it, unless the processor has checkpointed a part."""
-        return after(self.cut.records, ledger.prefix)
-
-    def place(self, ledger: Ledger) -> str:
-        """The sequence number of the first record that is not finished; of the last record if all are."""
-        return (self.left(ledger) or self.cut.records[-1:])[0].sequence_number
+ABANDON_S = 1.0
+"""How long a hook may take to end once it is cancelled; then it is left behind, so that nothing else waits for it."""
 
 
 @dataclass(slots=True)
@@ -54,10 +31,6 @@ class Hook:
     """Whether the attempt in hand has reached the user's code."""
 
     @property
-    def redelivery(self) -> Redelivery | None:
-        return Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None
-
-    @property
     def is_last(self) -> bool:
         """Whether it ends an ownership before its shard has ended."""
         return self.name in LAST_HOOKS
@@ -69,32 +42,28 @@ class Hook:
         self.last_failure = brief(error)
         if is_last or self.attempt > options.retries:
             return None
-        longest_s = backoff_s(self.attempt, options.backoff_s, options.backoff_max_s)
-        return round(jitter(longest_s / 2, longest_s), 3)
+        return round(jitter(0, backoff_s(self.attempt, options.backoff_s, options.backoff_max_s)), 3)
 
     def work(
-        self, processor: type[RecordProcessor], may_begin: Callable[[], bool], before: OwnedTask | None
+        self, processor: type[RecordProcessor], may_begin: Callable[[], bool], before: Sequence[OwnedTask]
     ) -> "Callable[[], Awaitable[Returned | HeldBack]]":
         """Make one attempt's coroutine function, named as users know it, for whoever reports on its task.
 
         ``may_begin`` is asked right before the user's code, for the process may have stood still since the task was
-        started. ``before`` was cancelled and may still clean up: two never run at a time.
+        started. What is in ``before`` was cancelled and may still clean up: a hook never runs beside that.
         """
         self.has_begun = False
 
         async def attempt() -> Returned | HeldBack:
-            if before is not None:
-                await before.ended()
+            for task in before:
+                await task.ended()
             if not may_begin():
                 return HeldBack()
             self.has_begun = True
             try:
                 await self.call()
-            except SystemExit as error:  # of the user's code: no hook ends the process, with its leases left behind
-                raise ProcessorError(
-                    f"cannot exit from {attempt.__qualname__}: expected it to return or to raise an Exception, "
-                    f"found {error!r}; to stop the worker, send it SIGTERM or call Stream.stop"
-                ) from error
+            except SystemExit as error:
+                raise exit_refused(attempt.__qualname__, error) from error
             return Returned()
 
         attempt.__qualname__ = f"{processor.__qualname__}.{self.name}"
@@ -143,3 +112,11 @@ def contained(call: Callable[[], Awaitable[None]], name: str, log: Any) -> Calla
             log.error("kcl_py.processor.failed", hook=name, error=brief(error))
 
     return attempt
+
+
+def exit_refused(hook: str, error: SystemExit) -> ProcessorError:
+    """Say that no hook ends the process, with its leases left behind."""
+    return ProcessorError(
+        f"cannot exit from {hook}: expected it to return or to raise an Exception, "
+        f"found {error!r}; to stop the worker, send it SIGTERM or call Stream.stop"
+    )

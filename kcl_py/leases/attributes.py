@@ -1,11 +1,12 @@
 """Plain values on DynamoDB's wire, and back.
 
-Pure. Numbers keep their kind: an integer stays an int, all else becomes a float; sets of strings become frozensets.
+Pure. Numbers keep their kind: an integer stays an int, all else becomes a float; sets become frozensets.
 Source: the data types of DynamoDB's API reference.
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from decimal import Decimal
 from typing import Any
 
 Attribute = Mapping[str, Any]
@@ -23,13 +24,24 @@ def encode(value: object) -> Attribute:
             return {"N": repr(value)}
         case bytes():
             return {"B": value}
+        case Decimal():
+            return {"N": str(value)}
+        case None:
+            return {"NULL": True}
         case set() | frozenset():
-            return {"SS": sorted(value)}
+            return _encode_set(value)
         case Mapping():
             return {"M": {str(name): encode(one) for name, one in value.items()}}
         case list() | tuple():
             return {"L": [encode(one) for one in value]}
     raise TypeError(f"cannot store a {type(value).__name__}: expected str, number, bytes, set, map or list")
+
+
+def _encode_set(members: Set[Any]) -> Attribute:
+    [kind] = {kind for member in members for kind in encode(member)} or {"S"}
+    if kind not in ("S", "N", "B"):
+        raise TypeError(f"cannot store a set of {kind}: expected strings, numbers or bytes")
+    return {f"{kind}S": [value for member in sorted(members) for value in encode(member).values()]}
 
 
 def decode(attribute: Attribute) -> Any:

@@ -34,7 +34,14 @@ def reposition(row: LeaseRow, place: Place) -> Write:
     at_ms = place.start_ms
     if at_ms is not None:
         begins = {native("start"): at_ms} if row.has_native else {NATIVE: map_from_native(Native(start_ms=at_ms))}
-    said = (native("owner"), native("delivered"), REQUEST, *VOLATILE, *(() if begins else (native("start"),)))
+    said = (
+        native("owner"),
+        native("delivered"),
+        native("later"),
+        REQUEST,
+        *VOLATILE,
+        *(() if begins else (native("start"),)),
+    )
     return Write(
         operation="reposition",
         key=row.key,

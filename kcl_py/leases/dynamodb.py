@@ -13,20 +13,17 @@ import structlog
 from actors.clock import Clock
 from kcl_py.aws import request
 from kcl_py.config import Leases
-from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError
-from kcl_py.leases import expressions
+from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError, RequestError
+from kcl_py.leases import expressions, transactions
 from kcl_py.leases.attributes import encode, encode_item
 from kcl_py.leases.capacity import Capacity, found
 from kcl_py.leases.client import DynamoClient, Reply
 from kcl_py.leases.items import UNSET_IN_WORKER, item_from_row, item_from_worker, worker_from_item
 from kcl_py.leases.row import LeaseRow, MalformedRowError, WorkerRow
 from kcl_py.leases.segments import scan, segments
-from kcl_py.leases.store import MALFORMED, Scan, Write
+from kcl_py.leases.store import MALFORMED, Effects, Scan, Write
 from kcl_py.leases.tables import Table, find, find_or_create, keep_backups, until_active
 from kcl_py.leases.wire_rows import WireItem, plain, row_from_wire, scan_from_wire
-
-_FAILED = "ConditionalCheckFailed"
-"""The reason that a cancelled transaction gives for an item. Source: TransactWriteItems in the API reference."""
 
 T = TypeVar("T")
 
@@ -123,6 +120,16 @@ class DynamoLeaseStore:
             item = reply["Attributes"]  # where it is missing, somebody else has answered
         return self._row(write.operation, write.key, item)
 
+    async def transact(self, effects: Effects, *, request_token: str, write: Write | None = None) -> None:
+        lease = [] if write is None else [{"Update": {**self._at(write.key), **expressions.update(write)}}]
+        try:
+            with self._request("TransactWriteItems", "effects" if write is None else write.key):
+                await self._client.transact_write_items(
+                    TransactItems=[*lease, *effects], ClientRequestToken=request_token
+                )
+        except RequestError as error:
+            raise transactions.judge(error, effects, with_lease=write is not None) from error
+
     async def delete(self, write: Write) -> None:
         with self._request(write.operation, write.key):
             await self._client.delete_item(**self._at(write.key), **expressions.condition(write))
@@ -177,5 +184,5 @@ def _workers(items: Iterable[WireItem]) -> list[WorkerRow]:
 
 def _parent_failed(error: ConditionFailedError) -> bool:
     """Tell whether the parent's condition failed, which comes first in our transactions."""
-    reasons = getattr(error.__cause__, "response", {}).get("CancellationReasons") or [{"Code": _FAILED}]
-    return bool(reasons[0].get("Code") == _FAILED)
+    reasons = getattr(error.__cause__, "response", {}).get("CancellationReasons") or [{"Code": transactions.FAILED}]
+    return bool(reasons[0].get("Code") == transactions.FAILED)

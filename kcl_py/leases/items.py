@@ -13,19 +13,26 @@ from kcl_py.leases.row import (
     TEXT_CHARACTERS,
     Halt,
     Item,
+    Later,
     LeaseRow,
     MalformedRowError,
     Native,
+    Paused,
+    Pending,
     Request,
     WorkerRow,
 )
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
-from kcl_py.records import is_number
+from kcl_py.records import SequenceNumber, is_number
 
 WORKER_STATES = ("starting", "active", "draining")
+STREAM = "stream"
+"""What ``native.paused.of`` says where the whole stream is paused."""
 UNSET_IN_WORKER = ("max", "strategy", "held_off", "changed")
 """Attributes of a worker row that are removed when they have no value."""
+PENDING = ("pendingCheckpoint", "pendingCheckpointSubSequenceNumber", "pendingCheckpointState")
+"""A prepared checkpoint."""
 
 
 class _Fields:
@@ -90,6 +97,27 @@ class _Fields:
         key = value.get("id")
         return Request(key if isinstance(key, str) else "", said.get("kind", ""), said.get("position"))
 
+    def later(self) -> tuple[Later, ...]:
+        """Read what is put off; what cannot be read is due at once."""
+        value = self._fields.get("later")
+        found = [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
+        return tuple(
+            Later(one["seq"], one["due"])
+            for one in found
+            if isinstance(one.get("seq"), str) and type(one.get("due")) is int
+        )
+
+    def pause(self) -> Paused | None:
+        """Read whether the shard is paused; what cannot be read pauses it, too, and can be taken out like any other."""
+        value = self._fields.get("paused")
+        if value is None:
+            return None
+        said = value if isinstance(value, Mapping) else {}
+        at_ms, why = said.get("at"), said.get("why")
+        return Paused(
+            at_ms if type(at_ms) is int else 0, why if isinstance(why, str) else None, said.get("of") == STREAM
+        )
+
     def map(self, name: str) -> "_Fields | None":
         value = self._fields.get(name)
         if value is None:
@@ -123,6 +151,7 @@ def row_from_item(item: Item) -> LeaseRow:
         children=fields.ids("childShardIds"),
         hash_range=_hash_range(fields),
         throughput_kbps=credible(fields.number("throughputKBps")),
+        pending=pending(*(item.get(name) for name in PENDING)),
         native=Native() if native is None else _native(native),
         has_native=native is not None,
     )
@@ -144,6 +173,7 @@ def item_from_row(row: LeaseRow) -> dict[str, Any]:
         startingHashKey=None if first is None else str(first),
         endingHashKey=None if last is None else str(last),
         throughputKBps=row.throughput_kbps,
+        **fields_from_pending(row.pending),
         native=map_from_native(row.native) if row.has_native else None,
     )
 
@@ -158,12 +188,34 @@ def map_from_native(native: Native) -> dict[str, Any]:
         stream=native.stream,
         start=native.start_ms,
         delivered=native.delivered,
+        clean=native.clean,
         lag_ms=native.lag_ms,
         lag_at=native.lag_at_ms,
         halted=None if native.halted is None else map_from_halt(native.halted),
+        held_by=native.held_by,
         fault=native.fault,
+        later=list_from_later(native.later) or None,
         request=None if native.request is None else map_from_request(native.request),
+        paused=None if native.paused is None else map_from_pause(native.paused),
+        quiet=native.quiet_for,
+        transaction=native.transaction,
     )
+
+
+def fields_from_pending(pending: Pending | None) -> dict[str, Any]:
+    """Write the attributes of a prepared checkpoint."""
+    if pending is None:
+        return {}
+    values = (str(pending.position), pending.position.sub, pending.state)
+    return _present(**dict(zip(PENDING, values, strict=True)))
+
+
+def pending(checkpoint: object, sub: object, state: object) -> Pending | None:
+    """Read a prepared checkpoint; None for one that is no position, such as the Java client's of a shard's end."""
+    if not isinstance(checkpoint, str) or not is_number(checkpoint):
+        return None
+    number = sub if isinstance(sub, int) and not isinstance(sub, bool) else 0
+    return Pending(SequenceNumber(int(checkpoint), number), state if isinstance(state, bytes) else None)
 
 
 def map_from_halt(halt: Halt) -> dict[str, str]:
@@ -171,9 +223,19 @@ def map_from_halt(halt: Halt) -> dict[str, str]:
     return {"error": halt.error, "position": halt.position}
 
 
+def list_from_later(later: Iterable[Later]) -> list[dict[str, Any]]:
+    """Write the ``native.later`` list."""
+    return [{"seq": each.sequence_number, "due": each.due_ms} for each in later]
+
+
 def map_from_request(request: Request) -> dict[str, str]:
     """Write the ``native.request`` map."""
     return _present(id=request.id, kind=request.kind, position=request.position)
+
+
+def map_from_pause(pause: Paused) -> dict[str, Any]:
+    """Write the ``native.paused`` map."""
+    return _present(at=pause.at_ms, why=pause.why, of=STREAM if pause.is_of_stream else None)
 
 
 def scan_from_items(items: Iterable[Item]) -> Scan:
@@ -256,9 +318,15 @@ def _native(fields: _Fields) -> Native:
         stream=fields.text("stream"),
         start_ms=fields.whole("start"),
         delivered=fields.text("delivered"),
+        clean=fields.whole("clean"),
         lag_ms=fields.whole("lag_ms"),
         lag_at_ms=fields.whole("lag_at"),
         halted=None if halted is None else Halt(halted.text("error") or "", halted.text("position") or ""),
+        held_by=fields.text("held_by"),
         fault=fields.text("fault"),
+        later=fields.later(),
         request=fields.request(),
+        paused=fields.pause(),
+        quiet_for=fields.whole("quiet"),
+        transaction=fields.text("transaction"),
     )

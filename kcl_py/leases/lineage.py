@@ -11,7 +11,7 @@ from enum import Enum, IntEnum, auto
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow
+from kcl_py.leases.row import AT_TIMESTAMP, LATEST, TRIM_HORIZON, LeaseRow, Paused
 from kcl_py.leases.rules import new_row
 from kcl_py.sources.source import Listing, Position, PositionKind, ShardInfo
 
@@ -46,15 +46,16 @@ class NewLease:
     start_ms: int | None = None
     """When the reading of the stream began, if at an instant: at LATEST or AT_TIMESTAMP the shard begins there."""
 
-    def row(self, *, stream: str, counter: int = 0) -> LeaseRow:
+    def row(self, *, stream: str, counter: int = 0, paused: Paused | None = None) -> LeaseRow:
         """Make the row.
 
         ``counter`` is given, as the Unix second, where a row that was there is made again: epochs keep rising, and
         reading begins at TRIM_HORIZON, since nobody knows how far it was.
         """
         if counter:
-            return new_row(self.shard, stream=stream, counter=counter)
-        return new_row(self.shard, stream=stream, checkpoint=self.checkpoint, start_ms=self.start_ms)
+            return new_row(self.shard, stream=stream, counter=counter, paused=paused)
+        checkpoint, start_ms = self.checkpoint, self.start_ms
+        return new_row(self.shard, stream=stream, checkpoint=checkpoint, start_ms=start_ms, paused=paused)
 
 
 def discover(listing: Listing, rows: Mapping[str, LeaseRow], start: Position) -> tuple[NewLease, ...]:

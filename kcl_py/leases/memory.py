@@ -9,7 +9,7 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from kcl_py.errors import ConditionFailedError, RejectedError
+from kcl_py.errors import ConditionFailedError, EffectsRefusedError, RejectedError
 from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.items import (
     UNSET_IN_WORKER,
@@ -20,7 +20,7 @@ from kcl_py.leases.items import (
     worker_from_item,
 )
 from kcl_py.leases.row import Item, LeaseRow, MalformedRowError, WorkerRow
-from kcl_py.leases.store import MALFORMED, AnyOf, Path, Scan, Test, Write
+from kcl_py.leases.store import MALFORMED, AnyOf, Effects, Path, Scan, Test, Write
 
 
 class MemoryLeaseStore:
@@ -67,6 +67,14 @@ class MemoryLeaseStore:
         await checkpoint()
         self.items[write.key] = item = _written(write, self._tested(write))
         return _row(write.operation, write.key, item)
+
+    async def transact(self, effects: Effects, *, request_token: str, write: Write | None = None) -> None:
+        """Refuse: there are no tables beside the leases here."""
+        await checkpoint()
+        raise EffectsRefusedError(
+            f"cannot apply {len(effects)} effects: expected leases.store dynamodb, found memory, which has no tables; "
+            "nothing was written"
+        )
 
     async def delete(self, write: Write) -> None:
         await checkpoint()

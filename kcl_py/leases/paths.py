@@ -1,5 +1,6 @@
 """Where the attributes of a lease row are, and the tests that most writes have in common. Pure."""
 
+from kcl_py.leases import items
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.store import Is, Path
 
@@ -12,12 +13,8 @@ SUB: Path = ("checkpointSubSequenceNumber",)
 THROUGHPUT: Path = ("throughputKBps",)
 CHILDREN: Path = ("childShardIds",)
 NATIVE: Path = ("native",)
-PENDING: tuple[Path, ...] = (
-    ("pendingCheckpoint",),
-    ("pendingCheckpointSubSequenceNumber",),
-    ("pendingCheckpointState",),
-)
-"""A prepared checkpoint of the Java client; as there, a real checkpoint ends it."""
+PENDING: tuple[Path, ...] = tuple((name,) for name in items.PENDING)
+TRANSACTION: Path = ("native", "transaction")
 
 
 def native(field: str) -> Path:
@@ -28,7 +25,9 @@ def native(field: str) -> Path:
 TOKEN = native("token")
 REQUEST = native("request")
 REQUEST_ID = (*REQUEST, "id")
-VOLATILE = tuple(native(field) for field in ("lag_ms", "lag_at", "halted", "fault"))
+PAUSED = native("paused")
+PAUSED_AT = (*PAUSED, "at")
+VOLATILE = tuple(native(field) for field in ("lag_ms", "lag_at", "halted", "held_by", "fault", "quiet"))
 
 
 def as_seen(row: LeaseRow) -> tuple[Is, ...]:

@@ -5,6 +5,7 @@ Pure; instants are monotonic seconds. In words: docs/leases.md, "Possession".
 
 from dataclasses import replace
 
+from kcl_py.delivery.earlier import Earlier, earlier, since
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.paths import COUNTER
 from kcl_py.leases.row import LeaseRow
@@ -26,6 +27,8 @@ class Possession:
         self.row = row
         self.fence = Fence(pulse)
         """What Pipeline and Checkpointer ask."""
+        self.earlier = Earlier()
+        """What owners before may have had in hand."""
         self._failover_s, self._margin_s = failover_s, margin_s
         self._first_sent_at: float | None = None
 
@@ -48,21 +51,23 @@ class Possession:
         assert self.fence.tenure is not None
         return self.fence.tenure.deadline_at
 
-    def begin(self, taken: Settled) -> None:
-        """Note an acknowledged take."""
+    def begin(self, taken: Settled, now_s: float) -> None:
+        """Note an acknowledged take; ``now_s`` is Unix seconds."""
         assert taken.row is not None
         assert taken.write.token is not None
+        self.earlier = earlier(self.row, now_s)
         self.row = taken.row
         epoch = int(taken.write.set[COUNTER])
         self.fence.tenure = Tenure(taken.write.owner, taken.write.token, epoch, self._deadline(taken.sent_at))
         self.fence.confirmed_at = taken.sent_at
 
-    def begin_anew(self, moved: Settled) -> None:
+    def begin_anew(self, moved: Settled, now_s: float) -> None:
         """Note an acknowledged seek, which is a take of the own row, with an epoch of its own.
 
         It renews as a heartbeat does. Whoever still asks the fence of the ownership before it finds that this is over.
         """
         assert moved.write.token is not None
+        self.earlier = since(now_s)
         self.acknowledge(moved)
         before, epoch = self.fence, int(moved.write.set[COUNTER])
         assert before.tenure is not None

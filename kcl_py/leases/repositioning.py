@@ -161,11 +161,20 @@ def in_one_line(row: LeaseRow) -> str:
         f"asked for by {row.owner}" if row.in_handoff else "",
         f"asked to {in_words(native.request)} ({native.request.id})" if native.request is not None else "",
         f"halted at {native.halted.position}: {native.halted.error}" if native.halted and is_current else "",
+        _paused(row),
         f"failed: {native.fault}" if native.fault and (is_current or row.holder is None) else "",
         f"counter {row.counter}",
         f"after {' and '.join(row.parents)}" if row.parents else "",
     )
     return f"{row.key}: {', '.join(filter(None, said))}"
+
+
+def _paused(row: LeaseRow) -> str:
+    paused = row.native.paused
+    if paused is None or row.has_ended:
+        return ""
+    said = f"paused since {instant(paused.at_ms)}" + (" with the whole stream" if paused.is_of_stream else "")
+    return f"{said}: {paused.why}" if paused.why else said
 
 
 def _from_to(row: LeaseRow, place: Place) -> str:

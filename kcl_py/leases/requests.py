@@ -14,9 +14,11 @@ from kcl_py.records import is_number
 
 SEEK = "seek"
 """Go on at a position."""
+RESUME = "resume"
+"""Go on where it is, in a new ownership: what a halted shard waits for."""
 RELEASE = "release"
 """Drain, store what is finished, and let go. Meant for the ownership that is asked: with its end it is answered."""
-KINDS = (SEEK, RELEASE)
+KINDS = (SEEK, RESUME, RELEASE)
 LAST_MS = 253_402_300_799_999
 """The last instant of the calendar, in the year 9999: no later one can be sent to Kinesis."""
 _EXPECTED = "a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"
@@ -75,7 +77,7 @@ def fault(request: Request) -> str | None:
     if not request.id:
         return "expected a map with a text as id, found none"
     if request.kind not in KINDS:
-        return f"expected {' or '.join(KINDS)} as kind, found {request.kind!r}"
+        return f"expected {', '.join(KINDS[:-1])} or {KINDS[-1]} as kind, found {request.kind!r}"
     if request.kind == SEEK:
         try:
             Place.parse(request.position or "")

@@ -36,6 +36,18 @@ class Halt:
     position: str
 
 
+MOST_LATER = 3
+"""How many records that are put off are named in a row, for the same reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A record that the processor has put off, for whoever owns the shard then."""
+
+    sequence_number: str
+    due_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What somebody outside asks of the holder; as it was read, so it may be malformed: see ``leases/requests.py``."""
@@ -44,6 +56,27 @@ class Request:
     """Tells one request from the next; empty if there is none."""
     kind: str
     position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """That a shard is paused: whoever holds it hands nothing over. A state, which stays until somebody takes it out."""
+
+    at_ms: int
+    """When that was asked for, by the clock of who asked."""
+    why: str | None = None
+    """For people."""
+    is_of_stream: bool = False
+    """Whether the whole stream is paused, and with it whatever follows this shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A checkpoint that a processor has prepared and not yet committed."""
+
+    position: SequenceNumber
+    state: bytes | None = None
+    """What the processor wants to know of it when it finds it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +96,24 @@ class Native:
     start_ms: int | None = None
     """When the reading of the lineage begins; of a shard at LATEST or AT_TIMESTAMP, where it begins."""
     delivered: str | None = None
-    """How far records were handed over at the last clean release."""
+    """How far records were handed over when the last owner let go in order."""
+    clean: int | None = None
+    """The counter that this owner left: as long as it stands, nobody has had the shard since."""
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     halted: Halt | None = None
+    held_by: str | None = None
+    """The record behind which nothing more is read, until it is finished."""
     fault: str | None = None
     """Why no worker could run this shard."""
+    later: tuple[Later, ...] = ()
+    """Records that are put off, the first due ones."""
     request: Request | None = None
+    paused: Paused | None = None
+    quiet_for: int | None = None
+    """Of which pause, by its ``at_ms``, the holder has said that nothing of the shard is in hand; volatile."""
+    transaction: str | None = None
+    """The last transaction that has stored a checkpoint together with effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +138,7 @@ class LeaseRow:
     native: Native = field(default_factory=Native)
     has_native: bool = True
     """False for a row that only Java workers have written."""
+    pending: Pending | None = None
 
     @property
     def holder(self) -> str | None:
@@ -115,6 +160,12 @@ class LeaseRow:
         return self.checkpoint not in (TRIM_HORIZON, LATEST, AT_TIMESTAMP)
 
     @property
+    def stream_pause(self) -> Paused | None:
+        """The pause of the whole stream, if the row tells of one: a new shard begins under it."""
+        paused = self.native.paused
+        return paused if paused is not None and paused.is_of_stream else None
+
+    @property
     def in_handoff(self) -> bool:
         return self.checkpoint_owner is not None
 
@@ -122,6 +173,11 @@ class LeaseRow:
     def position(self) -> SequenceNumber | None:
         """The stored checkpoint, or None while it is a sentinel."""
         return None if self.checkpoint in SENTINELS else SequenceNumber(int(self.checkpoint), self.sub)
+
+    def pending_after(self, position: SequenceNumber | None) -> Pending | None:
+        """The prepared checkpoint, if it lies beyond ``position``."""
+        pending = self.pending
+        return None if pending is None or (position is not None and pending.position <= position) else pending
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ One function for each line of docs/leases.md, "Writes". Each takes the row as la
 ``owner`` is ``<worker id>/<incarnation>``, ``token`` the one that this ownership's take wrote.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
-from kcl_py.leases.items import item_from_row, map_from_halt, map_from_native
+from kcl_py.leases.items import list_from_later, map_from_halt, map_from_native
 from kcl_py.leases.paths import (
     CHECKPOINT,
     CHILDREN,
@@ -17,6 +16,7 @@ from kcl_py.leases.paths import (
     HOLDER,
     NATIVE,
     OWNER,
+    PAUSED,
     PENDING,
     REQUEST,
     REQUEST_ID,
@@ -28,13 +28,12 @@ from kcl_py.leases.paths import (
     as_seen,
     native,
 )
+from kcl_py.leases.pausing import paused_as
 from kcl_py.leases.requests import Place, asks_to_let_go
-from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, LeaseRow, Native, Request
+from kcl_py.leases.row import SHARD_END, TRIM_HORIZON, Halt, Later, LeaseRow, Native, Paused, Request
 from kcl_py.leases.store import AnyOf, Is, Path, Test, Write
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
-
-Outcome = Literal["succeeded", "lost", "again"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,28 +45,46 @@ class Report:
     lag_ms: int | None = None
     lag_at_ms: int | None = None
     throughput_kbps: float | None = None
+    held_by: str | None = None
+    later: tuple[Later, ...] = ()
+    """Of this and ``held_by`` what is said holds, also where it is nothing."""
     halted: Halt | None = None
     """None: the shard does not stand still, and what the row says of a halt is removed, as is a fault in any case."""
     stream: str | None = None
+    quiet_for: int | None = None
+    """The pause, by its ``at_ms``, under which nothing is in hand; None: what the row says of that is removed."""
 
 
 def new_row(
-    shard: ShardInfo, *, stream: str, checkpoint: str = TRIM_HORIZON, start_ms: int | None = None, counter: int = 0
+    shard: ShardInfo,
+    *,
+    stream: str,
+    checkpoint: str = TRIM_HORIZON,
+    start_ms: int | None = None,
+    counter: int = 0,
+    paused: Paused | None = None,
 ) -> LeaseRow:
-    """Make the first row of a shard: a child at its parent's end (at TRIM_HORIZON), or as discovery says."""
+    """Make the first row of a shard: a child at its parent's end (at TRIM_HORIZON), or as discovery says.
+
+    ``paused`` is that of the stream, if it is paused.
+    """
     return LeaseRow(
         key=shard.shard_id,
         counter=counter,
         checkpoint=checkpoint,
         parents=shard.parents,
         hash_range=shard.hash_range,
-        native=Native(stream=stream, start_ms=start_ms),
+        native=Native(stream=stream, start_ms=start_ms, paused=paused),
     )
 
 
 def parent_is_mine(row: LeaseRow, *, owner: str, token: str) -> Write:
-    """Build the check that goes with creating a child: the parent is still held by this ownership, and as seen."""
-    return _held(row, "create child", owner=owner, token=token)
+    """Build the check that goes with creating a child: the parent is still held by this ownership, and as seen.
+
+    Also whether the stream is paused, which the child's row repeats.
+    """
+    held = by_holder(row, "create child", owner=owner, token=token)
+    return replace(held, tests=(*held.tests, *paused_as(row)))
 
 
 def take(
@@ -117,8 +134,18 @@ def start_handoff(row: LeaseRow, *, owner: str) -> Write:
     )
 
 
-def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = None) -> Write:
+def transfer(
+    row: LeaseRow,
+    *,
+    owner: str,
+    position: SequenceNumber | None = None,
+    delivered: str | None = None,
+    later: tuple[Later, ...] = (),
+) -> Write:
     """Build the holder's last write of a handoff: final checkpoint and the receiver alone, in one update.
+
+    ``delivered``: how far records were handed over, when all that was in hand came to its end; ``later``: those that
+    are put off.
 
     The token is tested as seen, so that one who was asked before it ever took the row can pass it on (no position).
     """
@@ -127,7 +154,7 @@ def transfer(row: LeaseRow, *, owner: str, position: SequenceNumber | None = Non
         operation="transfer",
         key=row.key,
         tests=(Is(COUNTER, row.counter), Is(OWNER, row.owner), Is(HOLDER, owner), Is(TOKEN, row.native.token)),
-        set={COUNTER: row.counter + 1, **progress},
+        set={COUNTER: row.counter + 1, **progress, **_handed_over(row, delivered, later)},
         remove=(HOLDER, *ended),
         owner=owner,
         token=row.native.token,
@@ -165,11 +192,8 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
 
     Whatever was asked meanwhile comes too late.
     """
-    held = _held(row, "complete", owner=owner, token=token)
-    return Write(
-        operation=held.operation,
-        key=row.key,
-        tests=held.tests,
+    return replace(
+        by_holder(row, "complete", owner=owner, token=token),
         set={
             COUNTER: row.counter + 1,
             CHECKPOINT: SHARD_END,
@@ -177,9 +201,7 @@ def complete(row: LeaseRow, *, owner: str, token: str, children: tuple[str, ...]
             SWITCHES: 0,
             **({CHILDREN: frozenset(children)} if children else {}),
         },
-        remove=(OWNER, HOLDER, native("owner"), REQUEST, *VOLATILE, *PENDING),
-        owner=owner,
-        token=token,
+        remove=(OWNER, HOLDER, native("owner"), REQUEST, PAUSED, *VOLATILE, *PENDING),
     )
 
 
@@ -190,6 +212,7 @@ def release(
     token: str,
     position: SequenceNumber | None = None,
     delivered: str | None = None,
+    later: tuple[Later, ...] = (),
     fault: str | None = None,
 ) -> Write:
     """Build a holder's letting go: final checkpoint, how far was handed over (when clean), why it could not run.
@@ -200,8 +223,7 @@ def release(
     asked = row.native.request
     answered = asked if asks_to_let_go(asked) else None
     tests = (Is(COUNTER, row.counter), Is(OWNER, owner), Is(HOLDER, None), Is(TOKEN, token))
-    said = {native("delivered"): delivered, native("fault"): fault}
-    kept = {path: value for path, value in said.items() if value is not None}
+    kept: dict[Path, Any] = _handed_over(row, delivered, later) | ({} if fault is None else {native("fault"): fault})
     return Write(
         operation="release",
         key=row.key,
@@ -222,7 +244,7 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
     What comes later from under the old ``token`` has no effect. ``fresh`` is the same for each try to answer one
     request, so that a read tells whether one of them took effect.
     """
-    held = _held(row, "seek", owner=owner, token=token)
+    held = by_holder(row, "seek", owner=owner, token=token)
     start = native("start")
     return Write(
         operation=held.operation,
@@ -230,24 +252,37 @@ def seek(row: LeaseRow, *, owner: str, token: str, fresh: str, place: Place) -> 
         tests=(*held.tests, *_stands(row.native.request)),
         set={COUNTER: row.counter + 1, CHECKPOINT: place.checkpoint, SUB: 0, SWITCHES: 0, TOKEN: fresh}
         | ({} if place.start_ms is None else {start: place.start_ms}),
-        remove=(REQUEST, native("delivered"), *VOLATILE, *PENDING, *(() if place.start_ms is not None else (start,))),
+        remove=(
+            REQUEST,
+            native("delivered"),
+            native("later"),
+            *VOLATILE,
+            *PENDING,
+            *(() if place.start_ms is not None else (start,)),
+        ),
         owner=owner,
+        token=fresh,
+    )
+
+
+def resume(row: LeaseRow, *, owner: str, token: str, fresh: str, position: SequenceNumber | None = None) -> Write:
+    """Build a holder's answer to a request to go on in a new ownership: as ``seek``, but where it is."""
+    held = by_holder(row, "resume", owner=owner, token=token)
+    progress, ended = _progress(row, position)
+    return replace(
+        held,
+        tests=(*held.tests, *_stands(row.native.request)),
+        set={COUNTER: row.counter + 1, TOKEN: fresh, **progress},
+        remove=(REQUEST, *VOLATILE, *ended),
         token=fresh,
     )
 
 
 def refuse(row: LeaseRow, *, owner: str, token: str) -> Write:
     """Build a holder's removal of a request that it cannot carry out, or that was meant for another; it renews."""
-    held = _held(row, "refuse", owner=owner, token=token)
-    return Write(
-        operation=held.operation,
-        key=row.key,
-        tests=(*held.tests, *_stands(row.native.request)),
-        set={COUNTER: row.counter + 1},
-        remove=(REQUEST,),
-        owner=owner,
-        token=token,
-    )
+    held = by_holder(row, "refuse", owner=owner, token=token)
+    tests = (*held.tests, *_stands(row.native.request))
+    return replace(held, tests=tests, set={COUNTER: row.counter + 1}, remove=(REQUEST,))
 
 
 def let_go(row: LeaseRow, *, owner: str) -> Write:
@@ -275,44 +310,6 @@ def reset(row: LeaseRow) -> Write:
     return Write("reset", row.key, (Is(COUNTER, row.counter), Is(native("stream"), row.native.stream)))
 
 
-def decide(write: Write, found: LeaseRow | None) -> Outcome:
-    """Say what a consistent read tells about a write that failed its condition or had no reply.
-
-    Args:
-        write: the write in question, as built here.
-        found: the row as read after it, or None if there is no row.
-
-    Returns:
-        "succeeded": the row is as the write leaves it (transfer, release, let go: we are no longer named).
-        "again": it has not taken effect, but the row still names us under this token; go on from ``found``.
-        "lost": neither; for a take or a request, it was not granted.
-
-    A holder's cancel must also have raised the counter: the receiver's own cancel leaves the same owners and renews
-    nothing. A seek has taken effect iff the token is the one that it wrote, as with a take.
-    """
-    if found is None:
-        return "lost"
-    named = write.owner in (found.owner, found.checkpoint_owner)
-    mine = write.token is None or found.native.token == write.token
-    match write.operation:
-        case "transfer" | "release" | "let go":
-            succeeded = not named
-        case "take":
-            return "succeeded" if named and mine else "lost"
-        case "start handoff":
-            return "succeeded" if _has_fields(write, found) else "lost"
-        case "seek":
-            succeeded = named and mine
-            mine = Is(TOKEN, found.native.token) in write.tests
-        case "complete" | "cancel handoff by receiver":
-            succeeded = mine and _has_fields(write, found)
-        case _:
-            succeeded = named and mine and _has_fields(write, found)
-    if succeeded:
-        return "succeeded"
-    return "again" if named and mine else "lost"
-
-
 def _name_of(row: LeaseRow, owner: str | None, expected: str) -> str:
     if owner is None:
         raise ValueError(f"cannot write to the row of {row.key!r}: expected {expected}, found no owner")
@@ -324,23 +321,33 @@ def _stands(answered: Request | None) -> tuple[Test, ...]:
     return (Is(REQUEST_ID, answered.id),) if answered is not None and answered.id else ()
 
 
-def _held(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+def by_holder(row: LeaseRow, operation: str, *, owner: str, token: str) -> Write:
+    """Build the tests of a write by who holds the row, in a handoff or not."""
     named = AnyOf((Is(OWNER, owner), Is(HOLDER, owner)))
     tests = (Is(COUNTER, row.counter), named, Is(TOKEN, token))
     return Write(operation, row.key, tests, owner=owner, token=token)
 
 
 def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: Report) -> Write:
-    held = _held(row, operation, owner=owner, token=token)
-    progress, ended = _progress(row, report.position)
+    held = by_holder(row, operation, owner=owner, token=token)
+    progress, ended = _progress(row, report.position, is_asked=operation == "checkpoint")
     said = {
         THROUGHPUT: report.throughput_kbps,
         native("lag_ms"): report.lag_ms,
         native("lag_at"): report.lag_at_ms,
         native("halted"): None if report.halted is None else map_from_halt(report.halted),
+        native("held_by"): report.held_by,
+        native("later"): list_from_later(report.later) or None,
         native("stream"): report.stream,
+        native("quiet"): report.quiet_for,
     }
-    over = {native("halted"): row.native.halted, native("fault"): row.native.fault}
+    over = {
+        native("halted"): row.native.halted,
+        native("held_by"): row.native.held_by,
+        native("later"): row.native.later or None,
+        native("fault"): row.native.fault,
+        native("quiet"): row.native.quiet_for,
+    }
     return Write(
         operation=operation,
         key=row.key,
@@ -352,22 +359,21 @@ def _renewal(row: LeaseRow, operation: str, *, owner: str, token: str, report: R
     )
 
 
-def _progress(row: LeaseRow, position: SequenceNumber | None) -> tuple[dict[Path, Any], tuple[Path, ...]]:
-    """What a checkpoint sets and removes; nothing if it would not go forward."""
+def _handed_over(row: LeaseRow, delivered: str | None, later: tuple[Later, ...]) -> dict[Path, Any]:
+    """What the last write of an owner says of how far it came, until which write that holds, and what it put off."""
+    said: dict[Path, Any] = {native("later"): list_from_later(later)} if later else {}
+    return said if delivered is None else said | {native("delivered"): delivered, native("clean"): row.counter + 1}
+
+
+def _progress(
+    row: LeaseRow, position: SequenceNumber | None, *, is_asked: bool = False
+) -> tuple[dict[Path, Any], tuple[Path, ...]]:
+    """What a checkpoint sets and removes; nothing if it would not go forward.
+
+    One that the processor asks for ends what it had prepared, as in the Java client; another one only when it has come
+    as far.
+    """
     if position is None or row.has_ended or (row.position is not None and position <= row.position):
         return {}, ()
-    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, PENDING
-
-
-def _has_fields(write: Write, found: LeaseRow) -> bool:
-    item = item_from_row(found)
-    return all(_value(item, path) == value for path, value in write.set.items()) and all(
-        _value(item, path) is None for path in write.remove
-    )
-
-
-def _value(item: Mapping[str, Any], path: Path) -> Any:
-    value: Any = item
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    stands = not is_asked and row.pending_after(position) is not None
+    return {CHECKPOINT: str(position), SUB: position.sub, SWITCHES: 0}, () if stands else PENDING

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.row import LeaseRow, WorkerRow
 
+Effects = tuple[Mapping[str, Any], ...]
+"""Items of a TransactWriteItems request, as DynamoDB has them."""
 Path = tuple[str, ...]
 """An attribute, or a field of the native map: ``("leaseOwner",)``, ``("native", "token")``."""
 MALFORMED = "MalformedRow"
@@ -54,6 +56,10 @@ class Write:
     """Who makes this write; with ``token`` it lets a later read decide whether the write took effect."""
     token: str | None = None
     """The token that this write tests or, for a take, writes."""
+    effects: Effects = ()
+    """What is written elsewhere in the same transaction."""
+    request_token: str = ""
+    """Set for a transaction, also one without effects: the same for each try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,14 @@ class LeaseStore(Protocol):
         """Carry out one conditional write and return the row as it then is.
 
         Raises ``ConditionFailedError`` if a test does not hold or the row does not exist.
+        """
+        ...
+
+    async def transact(self, effects: Effects, *, request_token: str, write: Write | None = None) -> None:
+        """Carry out writes elsewhere, and ``write`` if there is one, all or none; its row is not returned.
+
+        Raises ``EffectsRefusedError`` if they cannot be carried out as they are (nothing was written), and
+        ``ConditionFailedError`` if a test of ``write`` does not hold.
         """
         ...
 

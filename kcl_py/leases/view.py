@@ -284,7 +284,14 @@ class View:
 
     def first_row(self, new: NewLease, *, stream: str, now_s: int) -> LeaseRow:
         """Make the first row of a shard; one made anew counts on from the Unix second, so epochs keep rising."""
-        return new.row(stream=stream, counter=now_s if new.shard.shard_id in self._ever_seen else 0)
+        counter = now_s if new.shard.shard_id in self._ever_seen else 0
+        witness = self.paused_row
+        return new.row(stream=stream, counter=counter, paused=None if witness is None else witness.stream_pause)
+
+    @property
+    def paused_row(self) -> LeaseRow | None:
+        """A row that tells that the whole stream is paused."""
+        return next((row for row in (self.rows or {}).values() if row.stream_pause and not row.has_ended), None)
 
     def note_blocked(self, unread: frozenset[str]) -> list[tuple[str, tuple[str, ...]]]:
         """Work out which shards wait for a parent; return those that were not waiting before, with their parents."""

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from kcl_py.leases.attributes import Attribute, decode_item, number
-from kcl_py.leases.items import row_from_item, scan_from_items
-from kcl_py.leases.row import SENTINELS, Halt, LeaseRow, Native, Request
+from kcl_py.leases.items import STREAM, pending, row_from_item, scan_from_items
+from kcl_py.leases.row import SENTINELS, Halt, Later, LeaseRow, Native, Paused, Pending, Request
 from kcl_py.leases.store import Scan
 from kcl_py.leases.throughput import credible
 from kcl_py.records import is_number
@@ -29,6 +29,10 @@ class _Number(msgspec.Struct, rename={"value": "N"}, gc=False):
     value: str
 
 
+class _Bytes(msgspec.Struct, rename={"value": "B"}, gc=False):
+    value: bytes
+
+
 class _Texts(msgspec.Struct, rename={"value": "SS"}, gc=False):
     value: list[str]
 
@@ -42,6 +46,19 @@ class _HaltMap(msgspec.Struct, rename={"value": "M"}):
     value: _Halt
 
 
+class _Later(msgspec.Struct):
+    seq: _Text
+    due: _Number
+
+
+class _LaterMap(msgspec.Struct, rename={"value": "M"}):
+    value: _Later
+
+
+class _LaterList(msgspec.Struct, rename={"value": "L"}):
+    value: list[_LaterMap]
+
+
 class _Request(msgspec.Struct):
     id: _Text
     kind: _Text
@@ -52,6 +69,16 @@ class _RequestMap(msgspec.Struct, rename={"value": "M"}):
     value: _Request
 
 
+class _Pause(msgspec.Struct):
+    at: _Number
+    why: _Text | None = None
+    of: _Text | None = None
+
+
+class _PauseMap(msgspec.Struct, rename={"value": "M"}):
+    value: _Pause
+
+
 class _Native(msgspec.Struct):
     token: _Text | None = None
     owner: _Text | None = None
@@ -60,11 +87,17 @@ class _Native(msgspec.Struct):
     stream: _Text | None = None
     start: _Number | None = None
     delivered: _Text | None = None
+    clean: _Number | None = None
     lag_ms: _Number | None = None
     lag_at: _Number | None = None
     halted: _HaltMap | None = None
+    held_by: _Text | None = None
+    later: _LaterList | None = None
     fault: _Text | None = None
     request: _RequestMap | None = None
+    paused: _PauseMap | None = None
+    quiet: _Number | None = None
+    transaction: _Text | None = None
 
 
 class _NativeMap(msgspec.Struct, rename={"value": "M"}):
@@ -87,6 +120,9 @@ class _Lease(msgspec.Struct, rename="camel"):
     starting_hash_key: _Text | None = None
     ending_hash_key: _Text | None = None
     throughput: _Number | None = msgspec.field(name="throughputKBps", default=None)
+    pending_checkpoint: _Text | None = None
+    pending_checkpoint_sub_sequence_number: _Number | None = None
+    pending_checkpoint_state: _Bytes | None = None
     native: _NativeMap | None = None
 
 
@@ -148,8 +184,20 @@ def _row(lease: _Lease) -> LeaseRow:
         children=() if lease.child_shard_ids is None else tuple(sorted(lease.child_shard_ids.value)),
         hash_range=None if first is None or last is None else (first, last),
         throughput_kbps=None if lease.throughput is None else credible(number(lease.throughput.value)),
+        pending=_pending(lease),
         native=Native() if native is None else _native(native.value),
         has_native=native is not None,
+    )
+
+
+def _pending(lease: _Lease) -> Pending | None:
+    if lease.pending_checkpoint is None:
+        return None
+    state = lease.pending_checkpoint_state
+    return pending(
+        lease.pending_checkpoint.value,
+        _whole(lease.pending_checkpoint_sub_sequence_number),
+        None if state is None else state.value,
     )
 
 
@@ -163,16 +211,30 @@ def _native(native: _Native) -> Native:
         stream=_name(native.stream),
         start_ms=_whole(native.start),
         delivered=_text(native.delivered),
+        clean=_whole(native.clean),
         lag_ms=_whole(native.lag_ms),
         lag_at_ms=_whole(native.lag_at),
         halted=None if halted is None else Halt(str(_text(halted.value.error)), str(_text(halted.value.position))),
+        held_by=_text(native.held_by),
         fault=_text(native.fault),
+        later=() if native.later is None else tuple(map(_later, native.later.value)),
         request=None if native.request is None else _request(native.request.value),
+        paused=None if native.paused is None else _pause(native.paused.value),
+        quiet_for=_whole(native.quiet),
+        transaction=_text(native.transaction),
     )
+
+
+def _later(later: _LaterMap) -> Later:
+    return Later(str(_text(later.value.seq)), int(later.value.due.value))
 
 
 def _request(request: _Request) -> Request:
     return Request(str(_text(request.id)), str(_text(request.kind)), _text(request.position))
+
+
+def _pause(pause: _Pause) -> Paused:
+    return Paused(int(pause.at.value), _text(pause.why), _text(pause.of) == STREAM)
 
 
 def _text(found: _Text | None) -> str | None:

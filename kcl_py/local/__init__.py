@@ -1,1 +1,1 @@
-"""A local AWS: Kinesis as AWS documents it, in memory and over HTTP, with DynamoDB and S3 beside it."""
+"""A local AWS: Kinesis as AWS documents it, in memory and over HTTP, with DynamoDB, S3 and SQS beside it."""

@@ -1,4 +1,4 @@
-"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol or CBOR, DynamoDB and S3 by handlers beside it.
+"""The local AWS over HTTP: the Kinesis model in AWS's JSON 1.1 protocol or CBOR; handlers for the other services.
 
 It listens on 127.0.0.1 only and looks at no signature. Its Date header is the model's clock, not the machine's.
 Needs aiohttp and asyncio.
@@ -27,6 +27,7 @@ from kcl_py.local.replies import refused_json
 from kcl_py.local.requests import decode
 from kcl_py.local.s3 import is_s3
 from kcl_py.local.s3_operations import operation_of
+from kcl_py.local.sqs import is_sqs
 from kcl_py.local.subscription import POLL_S, Subscription
 from kcl_py.local.tongues import CBOR, as_cbor, as_json
 
@@ -48,7 +49,7 @@ class Server:
     Args:
         kinesis: the model.
         dynamodb: whatever answers DynamoDB's requests.
-        s3: whatever answers S3's; without it they are refused.
+        s3, sqs: whatever answers theirs; without it they are refused.
         clock: the service's clock, for the Date header and the pauses.
         latency: returns how long an operation takes, in seconds; none takes any time without it.
         faults: what goes wrong; nothing without them.
@@ -61,10 +62,11 @@ class Server:
         *,
         clock: Clock,
         s3: Handler | None = None,
+        sqs: Handler | None = None,
         latency: Callable[[str], float] | None = None,
         faults: Faults | None = None,
     ) -> None:
-        self._kinesis, self._dynamodb, self._s3 = kinesis, dynamodb, s3
+        self._kinesis, self._dynamodb, self._s3, self._sqs = kinesis, dynamodb, s3, sqs
         self._clock, self._latency = clock, latency
         self._wire = Wire(faults or Faults(random=Random(0)), clock=clock)
         self._request_ids = count(1)
@@ -89,6 +91,8 @@ class Server:
         if self._s3 is not None and not target and is_s3(path, query, request.headers):
             operation = operation_of(request.method, path, query, {name.lower() for name in request.headers})
             return await self._serve("s3", operation, request, _answer_of(self._s3, request))
+        if self._sqs is not None and is_sqs(target, request.headers):
+            return await self._serve("sqs", operation, request, _answer_of(self._sqs, request))
         if request.method != "POST" or path != "/":
             return self._refuse(404, f"cannot serve {request.method} {path}: expected POST / or GET /health")
         if target not in _SERVICES:

@@ -4,12 +4,13 @@ The worker is a real ``Stream``. Time passes by itself whenever all wait, so bac
 real time; a hook that does something else than wait keeps it from passing.
 """
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import anyio
 
 from kcl_py.config import Config
 from kcl_py.errors import KclError
+from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.processor import RecordProcessor
 from kcl_py.testing.progress import awaited, is_halted
 from kcl_py.testing.recorder import Incident, Recorder
@@ -54,10 +55,13 @@ class Life(Generic[P]):
     ) -> None:
         self._stream, self._config, self._timeout_s = stream, config, timeout_s
         self._processor, self._line = processor, stream.service.line()
+        config = self._config = as_it_checkpoints(processor, config)
         self._table = stream.service.leases(config)
-        self._recorder = Recorder(processor, clock=stream.clock, script=script, cause=self._cause)
+        hosted = cast("type[P]", on_executor(processor, config))
+        self._recorder = Recorder(hosted, clock=stream.clock, script=script, cause=self._cause)
+        on_loop = config.delivery.model_copy(update={"executor": None})  # what is observed is on one already
         self._worker = Stream(
-            config,
+            config.model_copy(update={"delivery": on_loop}),
             processor=self._recorder.observed(),
             clients=stream.service.clients(config, stream.name, self._line),
             clock=stream.clock,

@@ -1,11 +1,11 @@
 """What a worker has still to do before a run of it is over. Pure, but for looking at the stream and its lease table."""
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import RecordProcessor
+from kcl_py.records import SequenceNumber
 from kcl_py.testing.run import HookCall
 from kcl_py.testing.stream import FakeStream
 
@@ -33,13 +33,10 @@ def is_halted(row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> bool:
 def _left(stream: FakeStream, shard_id: str, row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> str | None:
     if row is not None and row.has_ended:
         return None
-    records, positions = (
-        stream.records(shard_id),
-        [call.batch.last for call in calls if call.batch and call.has_returned],
-    )
-    if row is not None and row.position is not None:
-        positions.append(row.position)
-    finished = bisect_right(records, max(positions), key=lambda record: record.position) if positions else 0
+    records, settled = stream.records(shard_id), {each for call in calls for each in _settled(call)}
+    at = row.position if row is not None else None
+    left = [each for each in records if each.position not in settled and (at is None or each.position > at)]
+    finished = len(records) - len(left)
     if finished < len(records):
         return f"{finished} of {len(records)} records are finished"
     if shard_id not in stream.open_shards:
@@ -47,6 +44,13 @@ def _left(stream: FakeStream, shard_id: str, row: LeaseRow | None, calls: Sequen
     if not any(call.hook == "initialize" and call.has_returned for call in calls):
         return "it is not initialized"
     return None
+
+
+def _settled(call: HookCall[P]) -> Iterator[SequenceNumber]:
+    """Yield the records that are finished by a call, or given up after it."""
+    yield from (record.position for record in call.finished)
+    if call.hook == "handle_failed" and call.record is not None:
+        yield call.record.position
 
 
 def _obstacle(row: LeaseRow | None, calls: Sequence[HookCall[P]]) -> str | None:

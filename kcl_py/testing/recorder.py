@@ -4,7 +4,7 @@ It is the user's own class that is made and called. While a hook runs the manual
 they take, unless they wait for that clock or for a checkpoint.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Generic, TypeVar
@@ -12,12 +12,26 @@ from typing import Generic, TypeVar
 import anyio
 
 from actors.testing import ManualClock, settle
+from kcl_py.batchers import Batched
+from kcl_py.chain import surrounded
+from kcl_py.effects import Effect
 from kcl_py.errors import KclError
-from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
+from kcl_py.executors.hosted import Hosted
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.processor import (
+    Checkpointer,
+    Failure,
+    FailurePolicy,
+    OwnedShard,
+    PreparedCheckpoint,
+    RecordProcessor,
+    has_lanes,
+)
 from kcl_py.records import Record, RecordBatch
 from kcl_py.testing.run import HookCall
 
 P = TypeVar("P", bound=RecordProcessor)
+T = TypeVar("T")
 
 
 class ScriptedError(KclError):
@@ -53,7 +67,7 @@ class Recorder(Generic[P]):
         script: dict[Incident, bytes],
         cause: Callable[[Incident, str], None],
     ) -> None:
-        self._processor, self._clock = processor, clock
+        self._processor, self._clock = surrounded(processor), clock
         self._script, self._cause = script, cause
         self.calls: list[HookCall[P]] = []
         self.longest: tuple[float, str] = (0.0, "no hook")
@@ -65,7 +79,13 @@ class Recorder(Generic[P]):
         """Make the class that goes to the worker."""
         recorder = self
 
-        class Observed(_Observed[P]):
+        form: type[_Observed[P]] = _ObservedLanes if has_lanes(self._processor) else _ObservedBatches
+        if self._processor.batchers:
+            form = _ObservedBatchers
+
+        class Observed(form):  # type: ignore[misc, valid-type]
+            batchers = recorder._processor.batchers
+
             def __init__(self) -> None:
                 super().__init__(recorder)
 
@@ -83,10 +103,10 @@ class Recorder(Generic[P]):
         self._is_holding = False
         self._clock.release()
 
-    async def record(self, call: HookCall[P], work: Callable[[], Awaitable[None]]) -> None:
-        """Do the work of one call, unless the worker is dead."""
+    async def record(self, call: HookCall[P], work: Callable[[], Awaitable[T]]) -> T | None:
+        """Do the work of one call, unless the worker is dead, and return what it returns."""
         if self.has_crashed():
-            return
+            return None
         self.calls.append(call)
         due, began_at = self._due(call), anyio.current_time()
         try:
@@ -96,8 +116,8 @@ class Recorder(Generic[P]):
                     self._happen(call, due & {Incident.STOP, Incident.LOSE_LEASE})
                     await settle()  # and it has heard that it is to stop
                 if self.has_crashed():
-                    return
-                await work()
+                    return None
+                outcome = await work()
                 self._happen(call, due & {Incident.FAIL, Incident.CRASH})
         except BaseException as error:
             call.error = error
@@ -108,19 +128,21 @@ class Recorder(Generic[P]):
         if Incident.CRASH in due:
             await anyio.sleep_forever()
         call.has_returned = True
+        return outcome
 
     def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
         return _Checkpointer(checkpointer, self._clock)
 
     def _due(self, call: HookCall[P]) -> set[Incident]:
-        payloads = [record.data for record in call.batch or ()]
+        payloads = [record.data for record in call.records]
         return {incident for incident, at in self._script.items() if at in payloads}
 
     def _happen(self, call: HookCall[P], due: set[Incident]) -> None:
         for incident in [each for each in Incident if each in due]:
             del self._script[incident]
             if incident is Incident.FAIL:
-                raise ScriptedError(f"cannot finish a batch of {call.shard_id!r}: the test asks for a failure")
+                what = "batch" if call.record is None else "record"
+                raise ScriptedError(f"cannot finish a {what} of {call.shard_id!r}: the test asks for a failure")
             if incident is Incident.CRASH:
                 self._is_dead = True
                 self.let_go()
@@ -141,15 +163,17 @@ class _Observed(RecordProcessor, Generic[P]):
 
         async def work() -> None:
             if self._inner is None:
-                call.processor = self._inner = self._recorder.make()
+                self._inner = self._recorder.make()
+            call.processor = users_own(self._inner)
             await self._inner.initialize(shard)
+            call.processor = users_own(self._inner)
 
         await self._recorder.record(call, work)
 
-    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
-        inner, given = self._made(), self._recorder.wrap(checkpointer)
-        call = self._call("process_records", batch)
-        await self._recorder.record(call, lambda: inner.process_records(batch, given))
+    async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
+        inner = self._made()
+        call = self._call("handle_failed", record=failure.record)
+        return await self._recorder.record(call, lambda: inner.handle_failed(failure))
 
     async def lease_lost(self) -> None:
         if self._inner is not None:
@@ -168,8 +192,49 @@ class _Observed(RecordProcessor, Generic[P]):
         assert self._inner is not None
         return self._inner
 
-    def _call(self, hook: str, batch: RecordBatch | None = None) -> HookCall[P]:
-        return HookCall(hook, self._shard_id, self._inner, batch)
+    def _call(self, hook: str, batch: RecordBatch | None = None, record: Record | None = None) -> HookCall[P]:
+        return HookCall(hook, self._shard_id, users_own(self._inner), batch, record)
+
+
+def users_own(made: P | None) -> P | None:
+    """Return the instance of the user's class, where another stands for it; None if there is none, or elsewhere."""
+    return getattr(made, "instance", None) if isinstance(made, Hosted) else made
+
+
+class _ObservedBatches(_Observed[P]):
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+        inner, given = self._made(), self._recorder.wrap(checkpointer)
+        call = self._call("process_records", batch)
+
+        async def work() -> BatchOutcome:
+            call.outcome = outcome = await inner.process_records(batch, given)
+            return outcome
+
+        return await self._recorder.record(call, work)
+
+
+class _ObservedLanes(_Observed[P]):
+    async def process(self, record: Record) -> RecordOutcome:
+        inner = self._made()
+        call = self._call("process", record=record)
+
+        async def work() -> RecordOutcome:
+            call.outcome = outcome = await inner.process(record)
+            return outcome
+
+        return await self._recorder.record(call, work)
+
+
+class _ObservedBatchers(_ObservedLanes[P]):
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        inner = self._made()
+        call = HookCall("handle_batch", self._shard_id, users_own(inner), batched=batch)
+
+        async def work() -> BatchOutcome:
+            call.outcome = outcome = await inner.handle_batch(batch)
+            return outcome
+
+        return await self._recorder.record(call, work)
 
 
 class _Checkpointer:
@@ -181,3 +246,24 @@ class _Checkpointer:
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
         with self._clock.awaited():
             await self._inner.checkpoint(at)
+
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        with self._clock.awaited():
+            return _Prepared(await self._inner.prepare(at, state=state), self._clock)
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
+        with self._clock.awaited():
+            return await self._inner.once(effects, at=at)
+
+
+class _Prepared:
+    """Lets time pass while a prepared checkpoint is committed."""
+
+    def __init__(self, inner: PreparedCheckpoint, clock: ManualClock) -> None:
+        self._inner, self._clock = inner, clock
+
+    async def commit(self) -> None:
+        with self._clock.awaited():
+            await self._inner.commit()

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from kcl_py.batchers import Batched
 from kcl_py.leases.row import SENTINELS, SHARD_END
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.testing.entry import as_payloads
@@ -20,12 +22,19 @@ class HookCall(Generic[P]):
     """One call of a hook."""
 
     hook: str
-    """``initialize``, ``process_records``, ``lease_lost``, ``shard_ended`` or ``shutdown_requested``."""
+    """Its name: ``initialize``, ``process_records``, ``process``, ``handle_batch``, ``handle_failed``, ``lease_lost``,
+    ``shard_ended`` or ``shutdown_requested``."""
     shard_id: str
     processor: P | None
     """The instance whose hook it is; None if its constructor raised, which is called for ``initialize``."""
     batch: RecordBatch | None = None
     """What ``process_records`` was given."""
+    record: Record | None = None
+    """What ``process`` was given, or what ``handle_failed`` was told of."""
+    batched: Batched | None = None
+    """What ``handle_batch`` was given: records that had been handed over before, to ``process``."""
+    outcome: RecordOutcome | BatchOutcome = None
+    """What ``process``, ``process_records`` or ``handle_batch`` returned."""
     has_returned: bool = False
     """Whether it returned: it is finished. Also False if the worker crashed right after it."""
     error: BaseException | None = None
@@ -35,6 +44,23 @@ class HookCall(Generic[P]):
     def is_running(self) -> bool:
         """Whether it has neither returned nor raised, or the worker crashed at its end."""
         return not self.has_returned and self.error is None
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """The records that were handed over with it."""
+        if self.hook == "process" and self.record is not None:
+            return (self.record,)
+        return tuple(self.batch or ())
+
+    @property
+    def finished(self) -> Sequence[Record]:
+        """The records that it has finished, by what it returned."""
+        named: object = {} if self.outcome is None else self.outcome
+        if not self.has_returned or not isinstance(named, Mapping):
+            return ()
+        failed = {_place(record) for record in named if isinstance(record, Record)}
+        given = self.records if self.batched is None else [record for record, _ in self.batched]
+        return tuple(record for record in given if _place(record) not in failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +102,7 @@ class Run(Generic[P]):
     @property
     def delivered(self) -> list[bytes]:
         """The payloads that were handed over, in order, repetitions included."""
-        return _payloads(record for batch in self.batches for record in batch)
+        return _payloads(record for call in self.calls for record in call.records)
 
     @property
     def redelivered(self) -> list[bytes]:
@@ -86,8 +112,8 @@ class Run(Generic[P]):
 
     @property
     def finished(self) -> list[bytes]:
-        """The payloads of the batches from which ``process_records`` returned, in order."""
-        return _payloads(record for call in self.calls if call.has_returned for record in call.batch or ())
+        """The payloads that a hook has finished, by what it returned, in order."""
+        return _payloads(record for call in self.calls for record in call.finished)
 
     @property
     def acknowledged(self) -> list[bytes]:
@@ -167,6 +193,10 @@ def covers(checkpoint: str | None, record: Record) -> bool:
     if checkpoint is None or checkpoint in SENTINELS:
         return checkpoint == SHARD_END
     return record.position <= SequenceNumber(int(checkpoint), record.sub_sequence_number)
+
+
+def _place(record: Record) -> tuple[str, int]:
+    return record.sequence_number, record.sub_sequence_number
 
 
 def _payloads(records: Iterable[Record]) -> list[bytes]:

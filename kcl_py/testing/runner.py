@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
+from kcl_py.acceptance import check_processor
 from kcl_py.config import Config, Section
-from kcl_py.processor import RecordProcessor, check_processor
+from kcl_py.processor import RecordProcessor
 from kcl_py.testing.entry import Entry, as_bytes, check_several
 from kcl_py.testing.life import Life
 from kcl_py.testing.recorder import Incident
@@ -64,7 +65,6 @@ async def run_processor(
         ConfigError: an option is wrong.
         KclError: the worker could not start.
     """
-    check_processor(processor)
     _check_types(records, stream, options, timeout_s)
     named = {
         Incident.STOP: stop_at,
@@ -79,6 +79,7 @@ async def run_processor(
     }
     stream = FakeStream() if stream is None else stream
     config = stream.config(**_merged(options or {}, own))
+    check_processor(processor, executor=config.delivery.executor)
     stream.put(*records)
     if end_shards:
         stream.end()

@@ -13,6 +13,7 @@ import anyio
 from actors.testing import ManualClock
 from kcl_py.clients import Clients
 from kcl_py.config import Config
+from kcl_py.dead_letters import DeadLetter
 from kcl_py.local.faults.fault import Fault
 from kcl_py.local.faults.faults import Faults
 from kcl_py.processor import RecordProcessor
@@ -31,7 +32,7 @@ class _Worker(Stream):
         assert isinstance(self._clock, ManualClock)
         with anyio.CancelScope(shield=True):
             async with self._clock.passing():
-                self.stop(self._config.grace_s)
+                self._leave()
                 await self._until_stopped()
         await super().__aexit__(*raised)
 
@@ -168,6 +169,11 @@ class FakeStream:
         It is that of ``config()``: of workers with another ``app`` or ``leases.table``, see ``Run.checkpoints``.
         """
         return {key: row.checkpoint for key, row in self.service.leases(self.config()).rows().items()}
+
+    @property
+    def dead_letters(self) -> list[DeadLetter]:
+        """The dead letters of its workers, in order; ``delivery.dead_letter`` must be set, to whatever place."""
+        return list(self.service.dead_letters)
 
     # --- what a worker is given ----------------------------------------------------------------------------------
 

@@ -1,17 +1,20 @@
 """What a Lease has to do with its row, and which write is the next one. Pure; instants are monotonic seconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kcl_py.leases import requests, rules
-from kcl_py.leases.requests import SEEK, Place
-from kcl_py.leases.row import Halt, LeaseRow, Request
+from kcl_py.delivery.lag import Lag
+from kcl_py.leases import commits, requests, rules
+from kcl_py.leases.requests import RESUME, SEEK, Place
+from kcl_py.leases.row import Halt, Later, LeaseRow, Request
 from kcl_py.leases.rules import Report
 from kcl_py.leases.store import Write
 from kcl_py.leases.throughput import Throughput
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.checkpoints import Checkpoints
-from kcl_py.tree.messages import Complete, Drain, Drained, Release, Why
+from kcl_py.tree.lease_requests import ChildrenMade
+from kcl_py.tree.messages import Complete, Drain, Drained, Halted, MemberGone, Progress, Release, Why
+from kcl_py.tree.steering import Rested
 
 
 @dataclass(slots=True)
@@ -42,15 +45,42 @@ class Agenda:
     """A request that was meant for the ownership before this one."""
     answer_token: tuple[str, str] = ("", "")
     """The request that is being answered, and the token for that."""
+    paused_at_ms: int | None = None
+    """The pause that the Pipeline was told of."""
+    rested_at_ms: int | None = None
+    """The pause under which nothing is in the processor's hands."""
 
     def must_make_children(self, now: float) -> bool:
         """Whether rows for the children come next: a renewal that is due goes first, and without time none are made."""
         is_wanted = self.completion is not None and self.children is None
         return is_wanted and not self.is_beat_due and not self.is_out_of_time(now)
 
+    def note(self, said: Progress | Halted | Complete | MemberGone | ChildrenMade | Rested, now: float) -> None:
+        """Take note of what somebody says."""
+        match said:
+            case Progress():
+                self.checkpoints.progress = said
+                self.is_beat_due |= self.checkpoints.is_pressing(now)
+            case Halted(halt):
+                self.halt, self.is_beat_due = halt, True
+            case Complete():
+                self.completion = said
+            case MemberGone(owner):
+                self.gone = owner
+            case ChildrenMade(children):
+                self.children = children
+            case Rested(at_ms):
+                self.rested_at_ms, self.is_beat_due = at_ms, True
+
     @property
     def unfinished(self) -> int:
         return self.drained.unfinished if self.drained is not None else 0
+
+    def heeds_pause(self, row: LeaseRow) -> bool:
+        """See in the row whether the shard is paused; True if that is news."""
+        before, paused = self.paused_at_ms, row.native.paused
+        self.paused_at_ms = None if paused is None else paused.at_ms
+        return before != self.paused_at_ms
 
     def begin_drain(self, why: Why, now: float, *, timeout_s: float) -> Drain:
         """Note that the drain begins; return what the Pipeline is told."""
@@ -108,6 +138,7 @@ class Agenda:
         """Forget all of the ownership before this one, also what its processor still waits for."""
         self._forget_drain()
         self.answer_token = ("", "")
+        self.paused_at_ms = self.rested_at_ms = None
         self.checkpoints.refuse()
         self.checkpoints.begin(row.position)
 
@@ -128,7 +159,9 @@ class Agenda:
         last = self._last_said(now)
         if last is not None or self.fault is not None:
             if row.in_handoff:
-                return rules.transfer(row, owner=me, position=self._final(last))
+                return rules.transfer(
+                    row, owner=me, position=self._final(last), delivered=self._delivered(last), later=self._later
+                )
             if self.stop is not None or self.fault is not None:
                 return self._release(row, token, last)
             if (request := self.asked(row)) is not None:
@@ -137,15 +170,33 @@ class Agenda:
             return rules.refuse(row, owner=me, token=token)
         if (asked := self.checkpoints.asked()) is not None:
             return rules.checkpoint(row, owner=me, token=token, report=self._report(row, asked, now, now_ms))
-        if self.is_beat_due:
+        if self.is_beat_due or self.checkpoints.transactions.is_in_doubt:
             due = self.checkpoints.due(now)
             return rules.heartbeat(row, owner=me, token=token, report=self._report(row, due, now, now_ms))
-        return None
+        return self._commit(row, token)
+
+    def _commit(self, row: LeaseRow, token: str) -> Write | None:
+        """What goes after a heartbeat that is due, since it may fail for reasons of its own."""
+        if (pending := self.checkpoints.prepared()) is not None:
+            return commits.prepare(row, owner=self.owner, token=token, pending=pending)
+        if (asked := self.checkpoints.transaction()) is None:
+            return None
+        return commits.transact(
+            row,
+            owner=self.owner,
+            token=token,
+            position=asked.position,
+            effects=asked.effects,
+            transaction=asked.name,
+        )
 
     def _answer(self, row: LeaseRow, request: Request, token: str, last: Drained | None) -> Write:
         if request.kind == SEEK:
             place = Place.parse(request.position or "")
             return rules.seek(row, owner=self.owner, token=token, fresh=self._token_for(request), place=place)
+        if request.kind == RESUME:
+            at, fresh = self._final(last), self._token_for(request)
+            return rules.resume(row, owner=self.owner, token=token, fresh=fresh, position=at)
         return self._release(row, token, last)
 
     def _token_for(self, request: Request) -> str:
@@ -162,22 +213,45 @@ class Agenda:
     def _final(self, last: Drained | None) -> SequenceNumber | None:
         return None if last is None else self.checkpoints.final(last.prefix)
 
+    @property
+    def _later(self) -> tuple[Later, ...]:
+        return () if self.checkpoints.progress is None else self.checkpoints.progress.later
+
+    @staticmethod
+    def _delivered(last: Drained | None) -> str | None:
+        is_clean = last is not None and last.delivered is not None and not last.unfinished
+        return str(last.delivered) if is_clean and last is not None else None
+
     def _release(self, row: LeaseRow, token: str, last: Drained | None) -> Write:
-        delivered = None
-        if last is not None and last.delivered is not None and not last.unfinished:
-            delivered = str(last.delivered)
         return rules.release(
-            row, owner=self.owner, token=token, position=self._final(last), delivered=delivered, fault=self.fault
+            row,
+            owner=self.owner,
+            token=token,
+            position=self._final(last),
+            delivered=self._delivered(last),
+            later=self._later,
+            fault=self.fault,
         )
 
     def _report(self, row: LeaseRow, position: SequenceNumber | None, now: float, now_ms: int) -> Report:
         progress = self.checkpoints.progress
-        lag = progress.lag.by(now) if progress is not None and progress.lag is not None else None
+        lag = self._lag(row, now, now_ms)
         return Report(
             position=position,
             lag_ms=lag.lag_ms if lag else None,
             lag_at_ms=now_ms - int((now - lag.at) * 1000) if lag else None,
             throughput_kbps=None if progress is None else self.throughput.by(now, progress.size_bytes),
+            held_by=self.checkpoints.held_by(now),
+            later=self._later,
             halted=self.halt,
             stream=self.stream if row.native.stream is None else None,
+            quiet_for=self.paused_at_ms if self.rested_at_ms == self.paused_at_ms else None,
         )
+
+    def _lag(self, row: LeaseRow, now: float, now_ms: int) -> Lag | None:
+        """How far the shard is behind; nobody looks while it is paused, so it falls behind as time goes by."""
+        paused, progress = row.native.paused, self.checkpoints.progress
+        lag = None if progress is None else progress.lag
+        if lag is None:
+            return None if paused is None else Lag(max(now_ms - paused.at_ms, 0), now)
+        return (lag if paused is None else replace(lag, is_growing=True)).by(now)

@@ -5,7 +5,7 @@ every rule is a pure function or object (``leases/view.py``, ``leases/assignment
 Restarted, it adopts the Shards that run. Mirrors: ``KinesisClient.Stream.Coordinator`` (Elixir).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,7 @@ from kcl_py.tree.reads import (
     RequestFailed,
     RereadDue,
 )
+from kcl_py.tree.steering import LookNow
 from kcl_py.tree.watching import Watching
 from kcl_py.tree.worker import Worker
 
@@ -130,6 +131,8 @@ class Coordinator(Actor):
                 check_same(self._worker.stream, stream)
             case Forgotten() | Deleted():
                 pass
+            case LookNow(keys):
+                self._tell_leases(message, keys)
             case RequestFailed(what, error):
                 self._decisions.note_failure(what, error, self.clock.monotonic())
                 if what == "list":
@@ -365,9 +368,9 @@ class Coordinator(Actor):
             self._setbacks.pause(key, now + FAULT_PAUSE_S)
             self._open(row, How.OWN, fault=cause[:TEXT_CHARACTERS])
 
-    def _tell_leases(self, message: object) -> None:
-        for holding in self._held.values():
-            if holding.lease is not None:
+    def _tell_leases(self, message: object, keys: Container[str] | None = None) -> None:
+        for key, holding in self._held.items():
+            if holding.lease is not None and (keys is None or key in keys):
                 holding.lease.tell(message)
 
     def _stop_all(self, stop: StopWorker) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from kcl_py.leases.completed import deletable
+from kcl_py.leases.pausing import still_paused
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.view import View
 from kcl_py.sources.source import PositionKind
@@ -69,7 +70,7 @@ class Discovery:
                 self._worker.log.warning("kcl_py.lease.recreated", shard_id=row.key)
         if not created.left or self.is_over:
             return False
-        self._ask("create", partial(self._reads.create, created.left, created.until_at))
+        self._ask("create", partial(self._reads.create, created.left, created.until_at, created.check))
         return True
 
     def _list(self) -> None:
@@ -95,9 +96,10 @@ class Discovery:
         if len(found) < len(wanted):
             self.audit.soon()
             self._reads.hurry()
+        check = None if (witness := self._view.paused_row) is None else still_paused(witness)
         missing = tuple(self._view.first_row(new, stream=stream, now_s=now_s) for new in found)
         if missing:
-            self._ask("create", partial(self._reads.create, missing, now + self._failover_s))
+            self._ask("create", partial(self._reads.create, missing, now + self._failover_s, check))
             return
         self.audit.end(is_complete=not wanted)
         self._view.keep({shard.shard_id for shard in listed.listing.shards})

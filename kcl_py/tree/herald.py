@@ -3,6 +3,7 @@
 from actors import Ref
 from kcl_py.leases import requests
 from kcl_py.leases.row import LeaseRow, Request
+from kcl_py.printable import instant
 from kcl_py.records import SequenceNumber
 from kcl_py.tree.messages import Acquired, Awaiting, GaveUp, Initialized, ShardEnded
 from kcl_py.tree.worker import Worker
@@ -57,6 +58,14 @@ class Herald:
         """A request was taken out of the row; one that had been answered before needs no word."""
         if request is not None and (why := requests.fault(request)) is not None:
             self._log.warning("kcl_py.lease.request_refused", request=request.id, error=why)
+
+    def paused(self, row: LeaseRow) -> None:
+        """The shard is paused, or goes on."""
+        if (paused := row.native.paused) is not None:
+            of = "stream" if paused.is_of_stream else "shard"
+            self._log.info("kcl_py.shard.paused", of=of, since=instant(paused.at_ms), why=paused.why)
+        else:
+            self._log.info("kcl_py.shard.resumed")
 
     def lost(self, why: str) -> None:
         self._log.warning("kcl_py.lease.lost", why=why)

@@ -18,13 +18,13 @@ from kcl_py.leases.throughput import Throughput
 from kcl_py.leases.writer import Settled
 from kcl_py.tree.agenda import Agenda
 from kcl_py.tree.alarms import JITTER, POLL_S, Alarm, Alarms
+from kcl_py.tree.asking import Checkpoint, Prepare, Transact
 from kcl_py.tree.checkpoints import Checkpoints
 from kcl_py.tree.claim import Claim
 from kcl_py.tree.herald import Herald
 from kcl_py.tree.lease_requests import ChildrenMade, Failed, Polled, make_children, poll
 from kcl_py.tree.messages import (
     Abandon,
-    Checkpoint,
     Complete,
     Confirm,
     Confirmed,
@@ -42,6 +42,7 @@ from kcl_py.tree.messages import (
     Why,
 )
 from kcl_py.tree.pen import Pen
+from kcl_py.tree.steering import LookNow, Pause, Rested
 from kcl_py.tree.worker import Worker
 
 
@@ -58,31 +59,27 @@ class Lease(Actor):
         row = opening.row
         self._worker, self._options, self._me = worker, worker.config.leases, worker.owner
         self._pipeline, self._herald = pipeline, Herald(worker, row.key, opening.coordinator)
-        self._key, self._claim = row.key, Claim(worker, opening)
+        self._key, self._claim, self._alarms = row.key, Claim(worker, opening), Alarms(self.send_after)
         self._pen = Pen(worker, partial(self.run_task, done=lambda outcome: outcome))
         self._possession = Possession(
             row, worker.pulse, failover_s=self._options.failover_s, margin_s=self._options.margin_s
         )
-        self._checkpoints = Checkpoints(worker.config.checkpoint)
+        self._checkpoints = Checkpoints(worker.config.checkpoint, max_ahead_s=worker.config.delivery.max_ahead.seconds)
         self._agenda = Agenda(
             self._me, worker.stream.identity, self._checkpoints, Throughput(), worker.ids.token, opening.fault
         )
-        self._alarms = Alarms(self.send_after)
         self._is_confirm_wanted = self._has_started = self._is_deleted = False
         self.state = "taking"
 
     async def on_start(self) -> None:
         step = self._claim.first(self._row)
-        if step is Step.WAIT:
-            self._await()
-        else:
-            self._step(step)
+        self._await() if step is Step.WAIT else self._step(step)
 
     async def on_message(self, message: object) -> None:
         if isinstance(message, Settled | Polled | ChildrenMade | Failed):
             self._pen.is_busy = False
         match message:
-            case Checkpoint():
+            case Checkpoint() | Prepare() | Transact():
                 self._checkpoints.ask(message, self._possession.token if self._possession.is_held else None)
             case _ if self.state == "over" or (self.state == "lost" and isinstance(message, Settled)):
                 return  # in the second case the Pipeline says when this is over
@@ -90,8 +87,8 @@ class Lease(Actor):
                 self._settle(message)
             case Polled():
                 self._look_at_poll(message)
-            case ChildrenMade(children):
-                self._agenda.children = children
+            case Progress() | Halted() | Complete() | MemberGone() | ChildrenMade() | Rested():
+                self._agenda.note(message, self.clock.monotonic())
             case Failed(error, begun_at):
                 self._retry(error, sent_at=begun_at)
             case Alarm.BEAT:
@@ -102,26 +99,17 @@ class Lease(Actor):
                 self._poll()
             case Alarm.STOP_WAITING:
                 self._drain(Why.STOP)
-            case Alarm.DEADLINE:
-                pass  # looked at below, as after every message
-            case Progress():
-                self._checkpoints.progress = message
-                self._agenda.is_beat_due |= self._checkpoints.is_pressing(self.clock.monotonic())
             case PipelineStarted():
                 self._herald.initialized()
-            case Halted(halt):
-                self._agenda.halt, self._agenda.is_beat_due = halt, True
-            case Complete():
-                self._agenda.completion = message
             case Drained():
                 self._note_drained(message)
             case Hint(row):
                 self._agenda.is_beat_due |= self._possession.is_behind(row)
-            case MemberGone(owner):
-                self._agenda.gone = owner
+            case LookNow():
+                self._agenda.is_beat_due = True
             case Release():
                 self._stop_soon(message)
-            case _:
+            case _ if message is not Alarm.DEADLINE:  # that is looked at below, as after every message
                 self.unhandled(message)
         self._go_on()
 
@@ -159,6 +147,9 @@ class Lease(Actor):
         self._alarms.set(Alarm.BEAT, period_s * self._worker.ids.jitter(1 - JITTER, 1.0))
 
     def _settle(self, settled: Settled) -> None:
+        self._checkpoints.transactions.note_settled(settled)
+        if settled.outcome == "refused":
+            return
         if settled.outcome in ("no_effect", "unknown"):
             if settled.outcome == "unknown":
                 self._possession.note_sent(settled)
@@ -182,7 +173,7 @@ class Lease(Actor):
                 self._give_up(settled.row)
 
     def _begin(self, taken: Settled) -> None:
-        self._possession.begin(taken)
+        self._possession.begin(taken, self.clock.time())
         self.state = "held"
         self._checkpoints.begin(self._row.position)
         self._agenda.throughput.begin(self._row.throughput_kbps, self.clock.monotonic())
@@ -199,12 +190,15 @@ class Lease(Actor):
     def _start(self) -> None:
         """Have the Pipeline begin under the tenure as it now is."""
         self.state, self._has_started = "held", True
-        self._pipeline.tell(Start(self.ref, self._row, self._fence, self._possession.epoch))
+        if self._agenda.heeds_pause(self._row):
+            self._herald.paused(self._row)
+        held, paused_at_ms = self._possession, self._agenda.paused_at_ms
+        self._pipeline.tell(Start(self.ref, self._row, held.fence, held.epoch, held.earlier, paused_at_ms))
 
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
         asked = self._row.native.request
-        self._possession.begin_anew(moved)
+        self._possession.begin_anew(moved, self.clock.time())
         self._herald.moved(asked, self._possession.epoch)
         self._pen.note_success()
         self._agenda.begin_anew(self._row)
@@ -220,10 +214,11 @@ class Lease(Actor):
         elif settled.outcome == "again":
             self._possession.adopt(settled)
             self._agenda.is_beat_due = True
+            self._note_stored()
             self._look()
             if settled.error is not None:
                 self._retry(settled.error, sent_at=settled.sent_at)
-        elif settled.write.operation == "seek":
+        elif settled.write.operation in ("seek", "resume"):
             self._begin_anew(settled)
         elif settled.write.operation in ("transfer", "release", "complete"):
             self._finish(settled.write.operation, settled.row)
@@ -236,10 +231,13 @@ class Lease(Actor):
                 self._herald.kept("its own row has stood still for failover_s")
                 self._agenda.gone = None  # should it ask again, it is alive
             self._arm_deadline()
-            if self._checkpoints.note_stored(self._row.position, self.clock.monotonic()):
-                self._herald.stored(self._row.position)
+            self._note_stored()
             self._confirm()
             self._look()
+
+    def _note_stored(self) -> None:
+        if self._checkpoints.note_stored(self._row, self.clock.monotonic()):
+            self._herald.stored(self._row.position)
 
     def _confirm(self) -> None:
         if not self._is_confirm_wanted:
@@ -295,6 +293,9 @@ class Lease(Actor):
     def _look(self, *, is_first: bool = False) -> None:
         """See in the row as it now is whether anything was asked for, or called off; in its first, whether to stop."""
         self._agenda.note_row(self._row, self.clock.monotonic())
+        if self._has_started and self._agenda.heeds_pause(self._row):
+            self._herald.paused(self._row)
+            self._pipeline.tell(Pause(self._agenda.paused_at_ms))
         if not self._row.in_handoff:
             self._herald.kept("it has taken that back")
         if self._agenda.is_draining:
@@ -327,7 +328,7 @@ class Lease(Actor):
             self.state = "held"
             position = self._agenda.begin_again(self._row)
             if self._has_started:
-                self._pipeline.tell(Resume(position))
+                self._pipeline.tell(Resume(position, self._row.pending_after(position)))
             else:
                 self._start()
         else:

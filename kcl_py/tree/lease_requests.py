@@ -69,7 +69,9 @@ async def make_children(
             listing = await worker.source.list_shards()
             children = tuple(shard for shard in listing.shards if parent.key in shard.parents)
         for child in children:
-            await worker.store.create(rules.new_row(child, stream=stream, start_ms=start_ms), parent=check)
+            await worker.store.create(
+                rules.new_row(child, stream=stream, start_ms=start_ms, paused=parent.stream_pause), parent=check
+            )
     except RequestError as error:
         return _failed(error, begun_at)
     return ChildrenMade(tuple(child.shard_id for child in children))

@@ -11,9 +11,11 @@ from enum import StrEnum
 import anyio
 
 from actors import Ref
+from kcl_py.delivery.earlier import Earlier
+from kcl_py.delivery.held import Held
 from kcl_py.delivery.lag import Lag
 from kcl_py.leases.fence import Fence
-from kcl_py.leases.row import Halt, LeaseRow, WorkerRow
+from kcl_py.leases.row import Halt, Later, LeaseRow, Pending, WorkerRow
 from kcl_py.leases.store import Scan
 from kcl_py.leases.view import How
 from kcl_py.records import Record, SequenceNumber
@@ -221,6 +223,9 @@ class Start:
     row: LeaseRow
     fence: Fence
     epoch: int
+    earlier: Earlier = field(default_factory=Earlier)
+    """What owners before may have had in hand."""
+    paused_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +241,7 @@ class Resume:
     """The drain is off: go on after this position."""
 
     position: SequenceNumber | None
+    pending: Pending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +331,10 @@ class Progress:
     """Records finished since the ownership began."""
     size_bytes: int = 0
     """Their payload."""
+    held: Held | None = None
+    """What may hold up the reading."""
+    later: tuple[Later, ...] = ()
+    """Records that are put off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,35 +370,3 @@ class Halted:
 @dataclass(frozen=True, slots=True)
 class Confirm:
     """Handing over waits: show by a heartbeat that the lease is still held."""
-
-
-# --- Checkpointer → Lease ----------------------------------------------------------------------------------------
-
-
-class CheckpointOutcome(StrEnum):
-    """What became of an explicit checkpoint."""
-
-    STORED = "stored"
-    LOST = "lost"
-
-
-@dataclass(slots=True)
-class Answer:
-    """Where the outcome of an explicit checkpoint arrives."""
-
-    outcome: CheckpointOutcome | None = None
-    arrived: anyio.Event = field(default_factory=anyio.Event)
-
-    def resolve(self, outcome: CheckpointOutcome) -> None:
-        if self.outcome is None:
-            self.outcome = outcome
-            self.arrived.set()
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Store this position now and resolve ``answer``."""
-
-    token: str
-    position: SequenceNumber
-    answer: Answer

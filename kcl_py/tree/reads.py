@@ -23,7 +23,7 @@ from kcl_py.leases.completed import deletable
 from kcl_py.leases.gate import Priority
 from kcl_py.leases.pacing import Pace
 from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.leases.store import MALFORMED
+from kcl_py.leases.store import MALFORMED, Write
 from kcl_py.leases.together import together
 from kcl_py.sources.source import Position, StreamInfo
 from kcl_py.tree.messages import Listed, Members, Reread, Scanned
@@ -86,6 +86,8 @@ class Created:
     """Still to be made."""
     until_at: float
     """Until when that may be."""
+    check: Write | None = None
+    """What must be so meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +237,11 @@ class Reads:
         await self._store.delete_worker(worker)
         return Forgotten()
 
-    async def create(self, rows: tuple[LeaseRow, ...], until_at: float) -> Created:
+    async def create(self, rows: tuple[LeaseRow, ...], until_at: float, check: Write | None = None) -> Created:
         """Make some of ``rows`` until then: later they may have been made, read to their end and deleted.
+
+        Where they are made as those of a paused stream, ``check`` says in which row that stands: if it has gone on
+        meanwhile, none is made.
 
         Workers that start together begin at different rows: each that another was first to make is a write in vain.
         What is there by now is left out of the rest.
@@ -245,15 +250,16 @@ class Reads:
         ordered = sorted(rows, key=lambda row: rendezvous(me, row.key)) if len(rows) > PORTION else rows
 
         async def create(row: LeaseRow) -> None:
-            if self._now() < until_at and await self._store.create(row):
-                made.append(row)
+            with suppress(ConditionFailedError):
+                if self._now() < until_at and await self._store.create(row, parent=check):
+                    made.append(row)
 
         await together([partial(create, row) for row in ordered[:PORTION]], AT_ONCE)
         left = tuple(ordered[PORTION:])
         if left and len(made) < PORTION:
             there = {row.key for row in (await self._store.scan()).rows}
             left = tuple(row for row in left if row.key not in there)
-        return Created(tuple(made), left, until_at)
+        return Created(tuple(made), left, until_at, check)
 
     async def delete_completed(self, settled: Container[str]) -> Deleted:
         """Delete the rows that are done with, as a consistent look at all of them shows, until one is not as it was."""

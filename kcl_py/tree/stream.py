@@ -4,59 +4,49 @@
 Coordinator. Installs no signal handlers and configures no logging. Mirrors: ``KinesisClient.Stream`` (Elixir).
 """
 
-import asyncio
-import os
-import socket
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Literal, Self
 
 import anyio
-import structlog
 
 from actors import (
     ActorError,
-    Child,
     Clock,
     Ended,
     Event,
     GraceExceeded,
-    Intensity,
     Node,
-    Ref,
     Restarting,
     RestartLimitError,
     StopHookFailed,
-    Strategy,
-    Supervisor,
     SystemClock,
     TaskAbandoned,
     running,
 )
-from kcl_py.clients import Clients, connect, reach, until_answered
-from kcl_py.config import Config
-from kcl_py.delivery.budget import Budget
+from kcl_py.acceptance import check_processor, import_processor
+from kcl_py.clients import Clients
+from kcl_py.config import Config, RateLimit
+from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.retry import brief
-from kcl_py.errors import ConfigError, KclError, LeaseTableError, MissingError
-from kcl_py.leases import identity
-from kcl_py.leases.fence import Pulse
-from kcl_py.leases.gate import Gate
-from kcl_py.leases.store import LeaseStore
+from kcl_py.errors import ConfigError, KclError
 from kcl_py.log import may_show_tracebacks
-from kcl_py.processor import RecordProcessor, check_processor, load_processor
-from kcl_py.sources.source import StreamInfo
-from kcl_py.tree.coordinator import Coordinator
+from kcl_py.offers import Loop, Offers, Records
+from kcl_py.outcomes import Retry, Verdict
+from kcl_py.processor import RecordProcessor
+from kcl_py.records import Record, SequenceNumber
+from kcl_py.tree.control import Control
+from kcl_py.tree.halts import HaltedShard
 from kcl_py.tree.messages import Stopped, StopWorker
-from kcl_py.tree.presence import Presence
-from kcl_py.tree.shard_supervisor import ShardSupervisor
+from kcl_py.tree.opening import open_worker
+from kcl_py.tree.stream_supervisor import StreamSupervisor
 from kcl_py.tree.watchdog import Watchdog
-from kcl_py.tree.worker import Ids, Worker
+from kcl_py.tree.worker import Ids
 
-SHARDS_GRACE_S = 15.0
-"""For all Shards to stop, once they have drained; more would be a processor that swallows its cancellation."""
-GATE_SLOTS = 16
-"""Lease writes of one worker on their way at once; half of them are kept for heartbeats."""
+AGAIN = Retry(reason="the loop asked for it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +64,12 @@ class Outcome:
         return self.has_let_go and self.unfinished == 0
 
 
-class StreamSupervisor(Supervisor):
-    """The root of the tree."""
-
-    strategy = Strategy.REST_FOR_ONE
-    intensity = Intensity(restarts=3, within_s=30.0)  # a Coordinator that keeps failing is not mended by more tries
-
-    def __init__(self, worker: Worker) -> None:
-        super().__init__()
-        self._worker = worker
-        self._presence = Presence(worker)
-        self._stopping: StopWorker | None = None
-
-    async def on_start(self) -> None:
-        worker = self._worker
-        shards = await self.start_child(Child("shards", lambda: ShardSupervisor(worker), grace_s=SHARDS_GRACE_S))
-        self._coordinator: Ref = await self.start_child(
-            Child("coordinator", lambda: Coordinator(worker, shards, self._presence, self._stopping))
-        )
-
-    def begin_stop(self, stop: StopWorker) -> None:
-        """Have the Coordinator stop the worker; one that is restarted meanwhile goes on with that."""
-        self._stopping = stop
-        self._coordinator.tell(stop)
-
-
 class Stream:
     """A worker: consumes its share of a stream while the ``async with`` block is open.
 
     Args:
         config: all options.
-        processor: the class to use; None imports ``config.processor``.
+        processor: the class to use; None imports ``config.processor``. ``Records``: you loop over ``records()``.
         clients: the way to the stream and the lease store; None connects as the configuration says, and closes it.
         clock: the time; the system's by default.
         ids: tokens and chance; the system's by default.
@@ -126,8 +91,11 @@ class Stream:
         self._config, self._clients = config, clients
         self._processor = processor
         self._clock, self._ids = clock or SystemClock(), ids or Ids()
+        limit = config.delivery.rate
+        self._rate = Rate(limit.records, limit.bytes)
         self._stopping_until: float | None = None
         self._is_open = False
+        self._offers: Offers | None = None
 
     async def __aenter__(self) -> Self:
         if self._is_open:
@@ -135,7 +103,16 @@ class Stream:
         async with AsyncExitStack() as stack:
             self._is_open, self._stopping_until = True, None
             stack.callback(self._close)
-            self._worker = await self._set_up(stack)
+            self._worker = await open_worker(
+                self._config,
+                stack,
+                processor=self._consumer(),
+                clients=self._clients,
+                clock=self._clock,
+                ids=self._ids,
+                rate=self._rate,
+                is_left=lambda: self._offers is not None and self._offers.is_left,
+            )
             if isinstance(self._clock, SystemClock):
                 stack.enter_context(Watchdog(self._config.leases.margin_s / 2, self._worker.log).watching())
             self._top = StreamSupervisor(self._worker)
@@ -152,7 +129,7 @@ class Stream:
     ) -> None:
         try:
             with anyio.CancelScope(shield=True):
-                self.stop(self._config.grace_s)
+                self._leave()
                 await self._until_stopped()
         finally:
             await self._stack.aclose()
@@ -182,63 +159,159 @@ class Stream:
             self._stopping_until = until_at
             self._top.begin_stop(StopWorker(until_at, self._stopped))
 
+    @property
+    def rate(self) -> RateLimit:
+        """How much is handed over a second at most: ``delivery.rate``, or what ``set_rate`` has said since."""
+        records, size_bytes = self._rate.limits
+        return RateLimit(records=records, bytes=size_bytes)
+
+    def set_rate(self, *, records: int | None, bytes: int | None) -> None:
+        """Hand over no more than this a second from now on, in the whole worker; also before it is open.
+
+        Args:
+            records: at least 1; None for as many as there are.
+            bytes: the same in payload bytes.
+
+        Raises:
+            ConfigError: a limit is no whole number of at least 1.
+        """
+        limits: dict[str, object] = {"records": records, "bytes": bytes}
+        for name, limit in limits.items():
+            if limit is not None and (not isinstance(limit, int) or limit < 1):
+                raise ConfigError(
+                    f"cannot set the rate of {name}: expected a whole number of at least 1, or None for no limit, "
+                    f"found {limit!r}"
+                )
+        self._rate.change(records, bytes, self._clock.monotonic())
+
+    def records(self, *, ack: Literal["implicit", "explicit"] = "implicit") -> AsyncIterator[Record]:
+        """Loop over the records of all shards that the worker holds, until it has stopped.
+
+        For ``processor=Records``. Each record stays in ``process`` until the loop is done with it, so ``delivery``
+        applies as to every processor: its order, how many at a time, retries. Leave the loop and the block, and what is
+        not done comes again with the next worker.
+
+        Args:
+            ack: ``implicit``: to ask for the next record says that the one before is done. ``explicit``: only ``ack``
+                does.
+
+        Raises:
+            KclError: the Stream is not open, or has another processor; or, in the loop, the worker failed.
+            ValueError: ``ack`` is neither.
+        """
+        if ack not in ("implicit", "explicit"):
+            raise ValueError(f"cannot loop over records: expected ack to be implicit or explicit, found {ack!r}")
+        return Loop(self._offering(), self._until_offered, is_implicit=ack == "implicit")
+
+    def ack(self, record: Record) -> bool:
+        """Say that a record of the loop is done; False if it is not in hand: said before, or its shard was lost."""
+        return self._offering().settle(record, None)
+
+    def nack(self, record: Record, verdict: Verdict = AGAIN) -> bool:
+        """Say that a record of the loop is not done; False as of ``ack``.
+
+        Args:
+            record: as the loop yielded it.
+            verdict: as if ``process`` had returned or raised it.
+        """
+        return self._offering().settle(record, verdict)
+
+    async def halted(self) -> HaltedShard:
+        """Wait until a shard of this worker halts; return the first that has."""
+        return await self._worker.halts.first()
+
+    async def pause(self, shard_id: str | None = None, *, why: str | None = None) -> None:
+        """Have nothing more of a shard, or of the whole stream, be handed to processors, here or elsewhere.
+
+        That stays so, whoever takes a shard and whatever is restarted, until it is resumed. This returns once that is
+        written: this worker's shards heed it at once, others' with their next heartbeat. What is in a processor's hands
+        is finished; then ``kcl status`` says so.
+
+        Args:
+            shard_id: None for all shards that are being read, and all that follow them.
+            why: for people, at most 80 characters.
+
+        Raises:
+            KclError: there is no such shard, it was read to its end, or a client holds one that knows of no pause.
+        """
+        await self._control("pause").pause(shard_id, why)
+
+    async def resume(self, shard_id: str | None = None) -> None:
+        """Have a shard, or the whole stream, go on, where it is paused, and where it has halted in a new ownership.
+
+        Raises:
+            KclError: there is no such shard, or it was read to its end.
+        """
+        await self._control("resume").resume(shard_id)
+
+    async def seek(self, to: str | datetime | SequenceNumber, shard_id: str | None = None) -> None:
+        """Have a shard, or all that are being read, be read from another place on, in a new ownership.
+
+        Args:
+            to: ``trim_horizon``, ``latest``, a time with its zone as text or ``datetime``; of a single shard also the
+                sequence number of the last record that counts as finished.
+            shard_id: None for all.
+
+        Raises:
+            ConfigError: ``to`` is no place, or a time to come.
+            KclError: there is no such shard, it was read to its end, has no such number, another client than kcl_py
+                holds one, or something else is asked of its holder.
+        """
+        await self._control("move").seek(to, shard_id)
+
+    def _control(self, what: str) -> Control:
+        if not self._is_open:
+            raise KclError(f"cannot {what} a stream: expected an open Stream, found a closed one")
+        return Control(self._worker, self._top.look)
+
     def tree(self) -> Node:
         """Take a snapshot of the supervision tree."""
         return self._root.tree()
 
-    async def _set_up(self, stack: AsyncExitStack) -> Worker:
-        if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
-            raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
-        config, clock, started_at = self._config, self._clock, self._clock.monotonic()
+    def _consumer(self) -> type[RecordProcessor]:
         given: object = self._processor
-        processor = load_processor(config.processor) if given is None else check_processor(given)
-        worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{self._ids.incarnation()}"
-        owner = f"{worker_id}/{self._ids.incarnation()}"
-        names = {"app": config.app, "stream": config.stream_name, "worker": owner}
-        log = structlog.get_logger().bind(**names)
-        with structlog.contextvars.bound_contextvars(**names):  # for what is logged below the tree
-            clients = self._clients
-            if clients is None:
-                clients = await stack.enter_async_context(connect(config, clock=clock))
-            stream = clients.stream or await reach(
-                clients.source, config.stream, timeout_s=config.aws.start_timeout_s, clock=clock
+        if given is None:
+            given = import_processor(self._config.processor)
+        self._offers = Offers() if given is Records else None
+        if self._offers is not None:
+            given = self._offers.processor()
+        path = self._config.processor if self._processor is None else None
+        return check_processor(given, path, executor=self._config.delivery.executor)
+
+    def _offering(self) -> Offers:
+        if not self._is_open:
+            raise KclError("cannot loop over records: expected the Stream to be open, found it closed")
+        if self._offers is None:
+            raise KclError(
+                "cannot loop over records: expected a Stream with processor=kcl_py.Records, found another processor, "
+                "which gets all of them"
             )
-            await self._prepare(clients.leases, stream, log)
-        leases = config.leases
-        return Worker(
-            config=config,
-            owner=owner,
-            stream=stream,
-            processor=processor,
-            source=clients.source,
-            store=clients.leases,
-            clock=clock,
-            ids=self._ids,
-            log=log,
-            gate=Gate(GATE_SLOTS),
-            budget=Budget(config.fetch.budget_bytes, clock),
-            pulse=Pulse(leases.margin_s / 2, clock.monotonic()),
-            started_at=started_at,
-        )
+        return self._offers
 
-    async def _prepare(self, store: LeaseStore, stream: StreamInfo, log: Any) -> None:
-        """Make sure of the tables, and that their rows are this stream's."""
-        leases, timeout_s = self._config.leases, self._config.aws.start_timeout_s
-        what = f"cannot use lease table {leases.table!r}"
+    def _leave(self) -> None:
+        """Stop; what waits for a loop over the records, and perhaps drains already, hears that it waits in vain."""
+        self.stop(self._config.grace_s)
+        if self._offers is not None and self._stopping_until is not None and not self._stopped.arrived.is_set():
+            self._offers.is_left = True
+            self._top.begin_stop(StopWorker(self._stopping_until, self._stopped))
 
-        async def settle() -> None:
-            await identity.settle(store, stream, table=leases.table, on_recreated=leases.on_recreated, log=log)
+    async def _until_offered(self) -> bool:
+        """Wait until a record is offered to the loop; False if the worker has stopped."""
+        offers, has_ended = self._offering(), False
 
-        try:
-            took_s = await until_answered(store.ensure, what, timeout_s=timeout_s, clock=self._clock)
-            if took_s is None:
-                await until_answered(settle, what, timeout_s=timeout_s, clock=self._clock)
-            else:
-                log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
-        except MissingError as error:
-            raise LeaseTableError(
-                f"{what}: expected it to stay while the worker starts, found {error}; start again to make it anew"
-            ) from error
+        async def watch() -> None:
+            nonlocal has_ended
+            await self._until_stopped()
+            has_ended = True
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await offers.arrived()
+            tasks.cancel_scope.cancel()
+        if has_ended:
+            await self.wait()
+        return not has_ended
 
     async def _until_stopped(self) -> bool:
         """Wait for the end; True if it came in order."""

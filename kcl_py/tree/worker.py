@@ -4,19 +4,23 @@ Made once by ``Stream`` and passed whole. Holds no rules.
 """
 
 import random
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
 from actors import Clock
 from kcl_py.config import Config
+from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
+from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
 from kcl_py.processor import RecordProcessor
 from kcl_py.sources.kinesis.quota import Quota
 from kcl_py.sources.source import Source, StreamInfo
+from kcl_py.tree.halts import Halts
 
 TOKEN_BITS = 128
 """As many random bits as a UUID, so that two takes never share a token."""
@@ -58,8 +62,16 @@ class Worker:
     """A structlog logger bound to app, stream and worker."""
     gate: Gate
     budget: Budget
+    slots: Slots
     pulse: Pulse
     started_at: float
+    rate: Rate = field(default_factory=Rate)
+    """Of ``delivery.rate``, or as it was set since."""
+    is_left: Callable[[], bool] = lambda: False
+    """Whether nobody is there any more who could be done with what is in ``process``; see ``Stream.records``."""
+    halts: Halts = field(default_factory=Halts)
+    dead_letters: DeadLetters | None = None
+    """Where dead letters go; None: nowhere, ``delivery.dead_letter`` is not set."""
     _quotas: dict[str, Quota] = field(default_factory=dict)
 
     def quota(self, shard_id: str) -> Quota:

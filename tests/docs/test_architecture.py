@@ -19,7 +19,8 @@ from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.tree.pipeline import Pipeline
 from kcl_py.tree.shard import Shard
 from kcl_py.tree.shard_supervisor import ShardSupervisor
-from kcl_py.tree.stream import StreamSupervisor
+from kcl_py.tree.steering import LookNow, Pause, Rested
+from kcl_py.tree.stream_supervisor import StreamSupervisor
 from tests.docs.pages import DOCS, ROOT, blocks, read, rows
 
 if TYPE_CHECKING:
@@ -87,8 +88,10 @@ def test_restart_limits_are_those_of_the_supervisors() -> None:
 
 
 def test_messages_are_those_of_the_tree() -> None:
-    """Each class of ``messages.py`` is named in the table, and nothing else has a row there."""
-    classes = {node.name for node in ast.parse(read(TREE / "messages.py")).body if isinstance(node, ast.ClassDef)}
+    """Each class of ``messages.py`` and ``asking.py`` is named in the table, and those of a pause; nothing else."""
+    modules = [ast.parse(read(TREE / f"{name}.py")) for name in ("messages", "asking")]
+    classes = {node.name for module in modules for node in module.body if isinstance(node, ast.ClassDef)}
+    classes |= {message.__name__ for message in (LookNow, Pause, Rested)}
     table = [line for line in read(PAGE).splitlines() if re.match(r"\| \w.* → \w", line)]
     assert set(re.findall(r"`([A-Z]\w+)`", "\n".join(table))) == classes
     assert [row[1] for row in rows(PAGE, "From → to") if row[1] not in classes] == []

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,12 +16,18 @@ from botocore.exceptions import ClientError
 
 from actors import Clock
 from actors.clock import SystemClock
-from kcl_py import Config, Stream
+from kcl_py import Config, Dedup, EffectsRefusedError, KclError, Once, OwnedShard, Record, Stream
 from kcl_py.cli.asking import wait_for_answers
+from kcl_py.cli.control import pause_command, resume_command
 from kcl_py.cli.leases import reset_command, set_command
 from kcl_py.cli.status import read_status
 from kcl_py.clients import Clients
 from kcl_py.config import Fetch, Leases
+from kcl_py.dead_letters.address import Address
+from kcl_py.dead_letters.kinesis import KinesisDeadLetters
+from kcl_py.dead_letters.s3 import S3DeadLetters
+from kcl_py.dead_letters.sqs import SqsDeadLetters
+from kcl_py.effects import ConditionCheck, Delete, Effect, Put, Update
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.leases.row import LeaseRow, Request
 from kcl_py.local.client import KinesisClient
@@ -31,8 +38,10 @@ from kcl_py.local.model import Kinesis
 from kcl_py.processor import Checkpointer, RecordProcessor
 from kcl_py.records import RecordBatch
 from kcl_py.sources.kinesis.polling import KinesisSource
+from kcl_py.tables import Tables
 from kcl_py.tree.worker import Ids
 from tests.docs.pages import DOCS, blocks
+from tests.kcl_py.dead_letters.places import a_letter
 from tests.simclock import SimClock
 from tests.simloop import sim_loop, simulated
 
@@ -52,7 +61,12 @@ def policies() -> Iterator[frozenset[Permission]]:
         yield frozenset(found)
 
 
-RUN, CREATE, LOOK, MEND = policies()
+RUN, CREATE, LOOK, STEER, MEND, *LETTERS, EFFECTS = policies()
+DESTINATIONS = ("kinesis:failures", "sqs:https://sqs.REGION.amazonaws.com/ACCOUNT/failures", "s3://failures/letters")
+"""As the page has them, in its order."""
+ACTIONS = {"HeadBucket": "ListBucket"}
+OF_ITEMS = {"ConditionCheck": "ConditionCheckItem", "Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
+"""Of operations that are not called as their action is. Source: the service authorization reference."""
 
 
 class Allowed:
@@ -65,9 +79,11 @@ class Allowed:
         method, operation = getattr(self._client, name), name.title().replace("_", "")
 
         async def call(**request: Any) -> Any:
-            on = f"table/{_table(request)}" if self._service == "dynamodb" else "stream/orders"
-            actions = ["ConditionCheckItem", "PutItem"] if operation == "TransactWriteItems" else [operation]
-            for action in actions:
+            on = _resource(self._service, request)
+            needed = [(ACTIONS.get(operation, operation), on)]
+            if items := [pair for item in request.get("TransactItems", ()) for pair in item.items()]:
+                needed = [(OF_ITEMS[kind], f"table/{said['TableName']}") for kind, said in items]
+            for action, on in needed:
                 permission = f"{self._service}:{action}", on
                 if permission not in self._permissions:
                     message = f"somebody is not authorized to perform {permission[0]} on {on}"
@@ -78,10 +94,17 @@ class Allowed:
         return call
 
 
-def _table(request: dict[str, Any]) -> str:
-    items = [next(iter(item.values())) for item in request.get("TransactItems", ())]
-    name: str = (items or [request])[0]["TableName"]
-    return name
+def _resource(service: str, request: dict[str, Any]) -> str:
+    """Return what a request is about, as the page's ARNs end."""
+    match service:
+        case "kinesis":
+            return f"stream/{request.get('StreamName', 'orders')}"
+        case "sqs":
+            return str(request["QueueUrl"]).rpartition("/")[2]
+        case "s3":
+            folder, slash, _ = str(request.get("Key", "")).partition("/")
+            return f"{request['Bucket']}{slash}{folder}{slash}{slash and '*'}"
+    return f"table/{request.get('TableName')}"
 
 
 class Counting(RecordProcessor):
@@ -211,11 +234,10 @@ async def test_looking_needs_what_its_policy_says() -> None:
     assert account.used == LOOK
 
 
-def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``kcl leases`` does: a row is made, one is moved, one goes, and an answer is waited for."""
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Account:
+    """Return an account with two lease rows, to which ``kcl`` connects."""
     account = Account(RUN | CREATE, SystemClock())
-    file = tmp_path / "orders.yaml"
-    file.write_text("{app: orders, stream: orders, processor: m:C, aws: {region: eu-west-1}}")
 
     @asynccontextmanager
     async def connected(config: Config) -> AsyncIterator[Clients]:
@@ -231,6 +253,31 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
         for key in ("shardId-000000000000", "shardId-000000000009"):
             await store.create(LeaseRow(key))
 
+    asyncio.run(prepare())
+    for module in ("leases", "control"):
+        monkeypatch.setattr(f"kcl_py.cli.{module}.looking", connected)
+    return account
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the options of a worker of that account."""
+    file = tmp_path / "orders.yaml"
+    file.write_text("{app: orders, stream: orders, processor: m:C, aws: {region: eu-west-1}}")
+    return file
+
+
+def test_pausing_needs_what_its_policy_says(account: Account, file: Path) -> None:
+    """As ``kcl pause`` and ``kcl resume`` do; the answer of a holder is read as for ``kcl leases``."""
+    account.permissions, account.used = LOOK | STEER, set()
+    assert pause_command(file, (), None) == 0
+    assert resume_command(file, ()) == 0
+    assert account.used == (LOOK | STEER) - {("dynamodb:GetItem", "table/orders")}
+
+
+def test_mending_needs_what_its_policy_says(account: Account, file: Path) -> None:
+    """As ``kcl leases`` does: a row is made, one is moved, one goes, and an answer is waited for."""
+
     async def wait() -> None:
         store = account.clients().leases
         [row] = [row for row in (await store.scan()).rows if row.key == "shardId-000000000000"]
@@ -241,11 +288,79 @@ def test_mending_needs_what_its_policy_says(tmp_path: Path, monkeypatch: pytest.
             == 0
         )
 
-    monkeypatch.setattr("kcl_py.cli.leases.looking", connected)
-    asyncio.run(prepare())
-    account.permissions, account.used = LOOK | MEND, set()
+    account.permissions, account.used = LOOK | STEER | MEND, set()
     assert reset_command(file, None, is_sure=True) == 0
     [record] = account.kinesis.call("PutRecords", {"StreamName": "orders", "Records": [FIRST]})["Records"]
-    assert set_command(file, record["ShardId"], record["SequenceNumber"], is_sure=True) == 0
+    assert set_command(file, [record["ShardId"]], record["SequenceNumber"], is_sure=True) == 0
     asyncio.run(wait())
-    assert account.used == LOOK | MEND
+    assert account.used == LOOK | STEER | MEND
+
+
+class Taking:
+    """Takes whatever dead letters are stored by."""
+
+    async def describe_stream_summary(self, **_: Any) -> dict[str, Any]:
+        return {"StreamDescriptionSummary": {"StreamStatus": "ACTIVE"}}
+
+    async def get_queue_attributes(self, **_: Any) -> dict[str, Any]:
+        return {"Attributes": {"MaximumMessageSize": "1048576"}}
+
+    async def put_record(self, **_: Any) -> None: ...
+    async def send_message(self, **_: Any) -> None: ...
+    async def head_bucket(self, **_: Any) -> None: ...
+    async def put_object(self, **_: Any) -> None: ...
+
+
+async def keep_a_letter(text: str, permissions: frozenset[Permission], used: set[Permission]) -> None:
+    """Look at a destination and store a letter there, as a worker does."""
+    address = Address.of(text)
+    client: Any = Allowed(Taking(), address.kind, permissions, used)
+    destination = {"kinesis": KinesisDeadLetters, "sqs": SqsDeadLetters, "s3": S3DeadLetters}[address.kind]
+    letters: Any = destination(client, address, clock=SystemClock())
+    await letters.look()
+    await letters.store(a_letter())
+
+
+@pytest.mark.parametrize(("text", "policy"), list(zip(DESTINATIONS, LETTERS, strict=True)))
+def test_dead_letters_need_what_their_policy_says(text: str, policy: frozenset[Permission]) -> None:
+    """No more than that; and what is missing is named."""
+    used: set[Permission] = set()
+    asyncio.run(keep_a_letter(text, policy, used))
+    assert used == policy
+    for missing in policy:
+        with pytest.raises(KclError, match=re.escape(f"{missing[0]} on {missing[1]}")):
+            asyncio.run(keep_a_letter(text, policy - {missing}, set()))
+
+
+async def have_effects(permissions: frozenset[Permission], used: set[Permission]) -> None:
+    """Use each kind of effect, a marker and a message id, as processors do."""
+    clock = SystemClock()
+    model = DynamoDB(Behaviour(clock))
+    for table in ("totals", "markers", "messages"):
+        key = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}
+        named = {"TableName": table, "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}]}
+        model.call("CreateTable", key | named)
+    client: Any = Allowed(DynamoDBClient(model, clock), "dynamodb", permissions, used)
+    tables = Tables(DynamoLeaseStore(client, Leases(table="orders"), clock=clock), clock, Ids(), timeout_s=1)
+    shard, record = OwnedShard("orders", "shard", 1, None, (), tables=tables), Record("1", b"", "a")
+    effects: list[Effect] = [
+        Put("totals", {"id": "a"}),
+        Update("totals", {"id": "b"}, "ADD n :n", values={":n": 1}),
+        Delete("totals", {"id": "c"}),
+        ConditionCheck("totals", {"id": "d"}, "attribute_not_exists(id)"),
+    ]
+    await Once(shard, table="markers", ttl_s=60).apply(record, effects)
+    dedup = Dedup(shard, table="messages", ttl_s=60, id=lambda record: record.partition_key)
+    for _ in range(2):
+        async with dedup.first(record):
+            pass
+
+
+def test_effects_need_what_their_policy_says() -> None:
+    """No more than that; and what is missing is named."""
+    used: set[Permission] = set()
+    asyncio.run(have_effects(EFFECTS, used))
+    assert used == EFFECTS
+    for missing in EFFECTS:
+        with pytest.raises(EffectsRefusedError, match=re.escape(f"{missing[0]} on {missing[1]}")):
+            asyncio.run(have_effects(EFFECTS - {missing}, set()))

@@ -55,11 +55,11 @@ def test_columns_of_the_spark_page_are_those_of_the_source() -> None:
 def test_writes_of_the_leases_page_are_those_of_the_code() -> None:
     """Each that a Lease makes, and besides: a child's row, those of a worker that comes or goes, an operator's."""
     documented = {row[0] for row in rows(DOCS / "leases.md", "Write")}
-    by_hand = {"request", "withdraw", "reposition", "evict", "remove"}
+    by_hand = {"request", "withdraw", "pause", "unpause", "reposition", "evict", "remove"}
     assert documented == PRIORITIES.keys() | {"create child", "delete completed", "let go", "reset"} | by_hand
     names = {
         node.value
-        for module in ("rules", "by_hand")
+        for module in ("rules", "commits", "pausing", "by_hand")
         for node in ast.walk(ast.parse(read(ROOT / f"kcl_py/leases/{module}.py")))
         if isinstance(node, ast.Constant)
     }

@@ -9,9 +9,9 @@ LONGEST = 60
 """Lines that are read in a minute."""
 
 
-def test_there_are_three_examples_in_order() -> None:
+def test_there_are_four_examples_in_order() -> None:
     """Numbers are the order in which to read them."""
-    assert [path.name[:4] for path in EXAMPLES] == ["e01_", "e02_", "e03_"]
+    assert [path.name[:4] for path in EXAMPLES] == ["e01_", "e02_", "e03_", "e04_"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

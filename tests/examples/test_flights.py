@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from examples.demo.dataset import JANUARY, TOTAL, Flight, flights
 from examples.demo.facts import read
 from examples.flights import FlightCounter, identity
-from kcl_py import Checkpointer, OwnedShard, Record, RecordBatch
+from kcl_py import Checkpointer, OwnedShard, PreparedCheckpoint, Record, RecordBatch
+from kcl_py.effects import Effect
 from tests.examples.flights_of import a_flight
 
 
@@ -18,6 +20,14 @@ class NoCheckpoints(Checkpointer):
     """Fails who calls it."""
 
     async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        raise AssertionError
+
+    async def prepare(
+        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
+    ) -> PreparedCheckpoint:
+        raise AssertionError
+
+    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
         raise AssertionError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from kcl_py.changes import changes
 from kcl_py.config import Config
-from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
+from kcl_py.leases.row import Halt, LeaseRow, Native, Paused, WorkerRow
 from kcl_py.status import report
 
 CONFIG = Config(app="demo", stream="flights", processor="m:C")
@@ -28,6 +28,10 @@ def worker(name: str, state: str, seen_s_ago: int = 1) -> WorkerRow:
 
 FREE, HELD = LeaseRow("s"), LeaseRow("s", owner="a")
 ASKED = LeaseRow("s", owner="b", checkpoint_owner="a")
+PAUSE = Paused(5, "no database")
+PAUSING = LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE))
+PAUSED = LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_for=5))
+OF_ALL = Native(owner="a", paused=Paused(5, is_of_stream=True))
 
 
 def taken(why: str) -> LeaseRow:
@@ -55,6 +59,10 @@ def taken(why: str) -> LeaseRow:
         ((HELD,), (LeaseRow("s", owner="a", native=HALTED),), ["s has halted: ValueError: no, at 49"]),
         ((LeaseRow("s", owner="a", native=HALTED),), (HELD,), ["s is halted no more"]),
         ((FREE,), (LeaseRow("s", native=Native(fault="no way")),), ["s could not be run: no way"]),
+        ((HELD,), (PAUSING,), ["s is paused: no database"]),
+        ((HELD,), (LeaseRow("s", owner="a", native=OF_ALL),), ["s is paused with the whole stream"]),
+        ((PAUSING,), (PAUSED,), ["s has come to rest"]),
+        ((PAUSED,), (HELD,), ["s is paused no more"]),
         ((), (worker("a", "starting"),), ["a is there, starting"]),
         ((worker("a", "starting"),), (worker("a", "active"),), ["a is active, was starting"]),
         (

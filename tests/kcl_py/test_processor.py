@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from kcl_py import ProcessorError, RecordProcessor
-from kcl_py.processor import import_processor, load_processor, processor_faults
+from kcl_py.acceptance import import_processor, load_processor, processor_faults
 
 HEADER = "from kcl_py import RecordProcessor\n"
+OFF_THE_LOOP = "; set delivery.executor to thread or process if it is to run off the event loop"
 GOOD = HEADER + "class Good(RecordProcessor):\n    async def process_records(self, batch, checkpointer): ...\n"
 
 
@@ -90,12 +91,15 @@ def test_missing_module_and_missing_class_are_told_apart(tmp_path: Path) -> None
             GOOD + "Bad = Good()\n",
             "expected a subclass of kcl_py.RecordProcessor, found an instance of one; give the class itself",
         ),
-        (HEADER + "Bad = RecordProcessor\n", "expected process_records to be overridden, found none"),
+        (HEADER + "Bad = RecordProcessor\n", "expected process_records or process to be overridden, found neither"),
         (
             HEADER + "class Bad(RecordProcessor):\n    def process_records(self, batch, checkpointer): ...\n",
-            "expected `async def process_records`, found `def`",
+            "expected `async def process_records`, found `def`" + OFF_THE_LOOP,
         ),
-        (GOOD + "class Bad(Good):\n    def lease_lost(self): ...\n", "expected `async def lease_lost`, found `def`"),
+        (
+            GOOD + "class Bad(Good):\n    def lease_lost(self): ...\n",
+            "expected `async def lease_lost`, found `def`" + OFF_THE_LOOP,
+        ),
         (GOOD + "class Bad(Good):\n    initialize = None\n", "expected `async def initialize`, found no function"),
         (
             GOOD + "class Bad(Good):\n    def __init__(self, table, *more, size=1): ...\n",
@@ -155,7 +159,7 @@ def test_every_fault_of_a_class_is_told(tmp_path: Path) -> None:
     )
     assert processor_faults(import_processor("mine:Bad", folders=(write(tmp_path, text),))) == [
         "expected a hook of RecordProcessor, found 'proces_records'; did you mean process_records?",
-        "expected `async def lease_lost`, found `def`",
+        "expected `async def lease_lost`, found `def`" + OFF_THE_LOOP,
     ]
 
 

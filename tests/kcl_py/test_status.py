@@ -15,7 +15,7 @@ from kcl_py.errors import (
     RequestError,
     StreamIdentityError,
 )
-from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
+from kcl_py.leases.row import Halt, LeaseRow, Native, Paused, WorkerRow
 from kcl_py.leases.store import Scan
 from kcl_py.sources.source import StreamInfo
 from kcl_py.status import SHARD_COLUMNS, WORKER_COLUMNS, report, state_of, text
@@ -23,6 +23,9 @@ from kcl_py.status import SHARD_COLUMNS, WORKER_COLUMNS, report, state_of, text
 CONFIG = Config(app="demo", stream="arn:aws:kinesis:eu-west-1:123456789012:stream/flights", processor="m:C")
 NOW_S = 1_767_258_000.0
 """2026-01-01T09:00:00Z."""
+
+
+PAUSE = Paused(int(NOW_S * 1000) - 5000, "maintenance")
 
 
 def shard(row: LeaseRow) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def test_state_follows_from_owner_and_checkpoint(row: LeaseRow, state: str) -> N
 def test_report_is_the_published_object() -> None:
     """Keys in the published order, plain JSON, lags with their age."""
     halt = Halt("ValueError", "49")
-    native = Native(owner="a", lag_ms=250, lag_at_ms=int(NOW_S * 1000) - 1500, halted=halt, why="expired")
+    native = Native(owner="a", lag_ms=250, lag_at_ms=int(NOW_S * 1000) - 1500, halted=halt, why="expired", paused=PAUSE)
     row = LeaseRow(
         "s-1", counter=7, owner="a", checkpoint="49", sub=2, parents=("s-0",), throughput_kbps=12.34, native=native
     )
@@ -78,8 +81,39 @@ def test_report_is_the_published_object() -> None:
         "fault": None,
         "why": "expired",
         "throughput_kbps": 12.3,
+        "held_by": None,
+        "paused": {"since": "2026-01-01T08:59:55.000Z", "of": "shard", "why": "maintenance", "is_quiet": False},
     }
-    assert status["totals"] == {"shards": 2, "owned": 1, "ended": 1, "halted": 1, "max_lag_ms": 250, "spilled": 0}
+    assert status["totals"] == {
+        "shards": 2,
+        "owned": 1,
+        "ended": 1,
+        "halted": 1,
+        "paused": 1,
+        "max_lag_ms": 250,
+        "spilled": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "is_quiet"),
+    [
+        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_for=PAUSE.at_ms)), True),
+        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE)), False),
+        (LeaseRow("s", owner="b", native=Native(owner="a", paused=PAUSE, quiet_for=PAUSE.at_ms)), False),
+        (LeaseRow("s", owner="a", native=Native(owner="a", paused=PAUSE, quiet_for=5)), False),
+        (LeaseRow("s", native=Native(paused=PAUSE)), True),
+    ],
+    ids=["says so", "says nothing", "another's word", "of a pause before", "nobody's"],
+)
+def test_paused_shard_is_quiet_once_its_holder_says_so(row: LeaseRow, is_quiet: bool) -> None:
+    """What somebody who was killed has said tells nothing of who holds it now."""
+    assert shard(row)["paused"]["is_quiet"] is is_quiet
+
+
+def test_shard_that_was_read_to_its_end_is_not_paused() -> None:
+    """A pause that came too late says nothing."""
+    assert shard(LeaseRow("s", checkpoint="SHARD_END", native=Native(paused=PAUSE)))["paused"] is None
 
 
 @pytest.mark.parametrize(
@@ -153,15 +187,18 @@ def test_row_cannot_steer_the_terminal_that_shows_it() -> None:
 
 def test_text_has_the_same_columns_in_the_same_order() -> None:
     """Both forms are one table."""
-    halted = Native(owner="a", halted=Halt("ValueError", "49"))
+    halted = Native(owner="a", halted=Halt("ValueError", "49"), paused=PAUSE)
     rows = [LeaseRow("s-2", owner="a", native=halted, parents=("s-0", "s-1"))]
     status = report(CONFIG, rows, [WorkerRow("a")], NOW_S)
     shown = text(status).splitlines()
     assert shown[0] == "app demo  stream flights  table demo  at 2026-01-01T09:00:00.000Z"
     assert tuple(shown[2].split()) == tuple(status["workers"][0]) == WORKER_COLUMNS
     assert tuple(shown[5].split()) == tuple(status["shards"][0]) == SHARD_COLUMNS
-    assert " ".join(shown[6].split()) == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - -"
-    assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  max_lag_ms -  spilled 0"
+    assert (
+        " ".join(shown[6].split())
+        == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - - - 2026-01-01T08:59:55.000Z"
+    )
+    assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  paused 1  max_lag_ms -  spilled 0"
 
 
 class Store:

@@ -102,10 +102,10 @@ class Fleet:
         variables = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"} | named
         return clean_env(**{key: str(value) for key, value in variables.items() if value is not None})
 
-    def start(self, processor: str = "Recorder", **options: object) -> Process:
+    def start(self, processor: str = "Recorder", *flags: str, **options: object) -> Process:
         """Start ``kcl run``."""
         env = self.env(processor=f"processors:{processor}", **options)
-        worker = Process(KCL, "run", "worker.yaml", cwd=self.folder, env=env, heard=self._heard)
+        worker = Process(KCL, "run", *flags, "worker.yaml", cwd=self.folder, env=env, heard=self._heard)
         self.workers.append(worker)
         return worker
 

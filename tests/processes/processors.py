@@ -9,10 +9,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import anyio
 
 from kcl_py import Checkpointer, RecordBatch, RecordProcessor
+from kcl_py.executors.checkpointer import SyncCheckpointer
 
 PACE_S = float(os.environ.get("PACE_S", "0"))
 """How long each batch takes."""
@@ -52,6 +54,14 @@ class Stubborn(Recorder):
         while True:
             with suppress(BaseException):
                 await anyio.sleep_forever()
+
+
+class Blocked(Recorder):
+    """Says what it gets, and blocks its thread or its process for ever."""
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        self.say(batch)
+        Event().wait()
 
 
 class Blocking(Recorder):

@@ -4,6 +4,7 @@ import signal
 
 from tests.processes.deliveries import check_in_order, firsts, twice
 from tests.processes.fleet import Fleet
+from tests.processes.process import the_error
 
 
 def test_halted_shard_is_shown_and_tried_again_by_a_restarted_worker(fleet: Fleet) -> None:
@@ -31,6 +32,24 @@ def test_halted_shard_is_shown_and_tried_again_by_a_restarted_worker(fleet: Flee
     check_in_order(deliveries, fleet.put_to)
     assert twice(deliveries) == set()
     assert fleet.until_status(lambda status: status["totals"]["halted"] == 0)
+
+
+def test_worker_that_is_to_exit_on_a_halt_lets_go_of_its_shards_first(fleet: Fleet) -> None:
+    """Exit code 3, one line that names shard and record, no lease left, and nothing passed over or twice."""
+    fleet.create(2)
+    fleet.put(1_000)
+    bad, _ = fleet.put_to
+    poison = fleet.put_to[bad][100]
+    worker = fleet.start("Picky", "--exit-on-halt", POISON=poison, delivery__retries=0)
+    assert worker.wait() == 3
+    assert the_error(worker.err.lines).startswith(f"cannot go on with '{bad}' of stream ")
+    shown = fleet.status()
+    assert {shard["state"] for shard in shown["shards"]} == {"free"}
+    fleet.start("Picky")
+    fleet.until_delivered(1_000)
+    deliveries = fleet.deliveries()
+    check_in_order(deliveries, fleet.put_to)
+    assert twice(deliveries) == set()
 
 
 def test_poison_is_found_and_passed_over_by_hand_as_the_leases_page_says(fleet: Fleet) -> None:

@@ -47,6 +47,14 @@ def test_unknown_stream_is_named_with_its_region_and_endpoint(fleet: Fleet, url:
     assert error.startswith(f"cannot read stream '{fleet.app}' in {REGION} at {url}: there is no such stream")
 
 
+def test_missing_destination_of_dead_letters_is_named(fleet: Fleet, url: str) -> None:
+    """With its region and endpoint, before a lease table is made."""
+    fleet.create(1)
+    error = failing(fleet, delivery__on_failure="dead_letter", delivery__dead_letter="s3://nowhere/letters")
+    assert error.startswith(f"cannot keep dead letters in s3://nowhere/letters, in {REGION} at {url}: there is no such")
+    assert fleet.app not in fleet.dynamodb.list_tables()["TableNames"]
+
+
 @pytest.mark.parametrize("command", ["run", "status"])
 def test_no_credentials_says_where_they_can_come_from(fleet: Fleet, command: str) -> None:
     """Nothing is asked for in vain until a timeout."""

@@ -50,13 +50,13 @@ MUTANTS = (
     ),
     Mutant(
         "believe that a take has succeeded",
-        "kcl_py/leases/rules.py",
+        "kcl_py/leases/settling.py",
         '            return "succeeded" if named and mine else "lost"\n',
         '            return "succeeded"\n',
     ),
     Mutant(
         "believe that a renewal has succeeded",
-        "kcl_py/leases/rules.py",
+        "kcl_py/leases/settling.py",
         '    return "again" if named and mine else "lost"\n',
         '    return "succeeded"\n',
     ),
@@ -87,22 +87,22 @@ MUTANTS = (
     ),
     Mutant(
         "let what runs go on after the lease is lost",
-        "kcl_py/tree/pipeline.py",
-        "        for task in (self._running, self._pause, self._limit):\n",
-        "        for task in (self._pause, self._limit):\n",
+        "kcl_py/tree/dispatcher.py",
+        "        for hand, task in running:\n            task.cancel()\n",
+        "        for hand, _ in running:\n",
     ),
     # checkpoints
     Mutant(
         "checkpoint the last record handed over instead of the finished prefix",
-        "kcl_py/tree/pipeline.py",
-        "            Progress(ledger.prefix, ledger.delivered, intake.lag(), ",
-        "            Progress(ledger.delivered, ledger.delivered, intake.lag(), ",
+        "kcl_py/tree/intake.py",
+        "        return Progress(\n            ledger.prefix,\n",
+        "        return Progress(\n            ledger.delivered,\n",
     ),
     Mutant(
         "release what was handed over as if it were finished",
         "kcl_py/tree/pipeline.py",
-        "        self._lease.tell(Drained(self._ledger.prefix, self._ledger.delivered, self._unfinished))\n",
-        "        self._lease.tell(Drained(self._ledger.delivered, self._ledger.delivered, 0))\n",
+        "Drained(self._ledger.prefix, self._ledger.reach(self._earlier).end, self._unfinished))\n",
+        "Drained(self._ledger.delivered, self._ledger.delivered, 0))\n",
     ),
     Mutant(
         "compare sequence numbers as text",
@@ -125,9 +125,9 @@ MUTANTS = (
     ),
     Mutant(
         "skip a batch that fails",
-        "kcl_py/tree/pipeline.py",
-        "            hook.attempt += 1\n            self._pause = self.send_after(pause_s, TryAgain())\n",
-        "            self._return()\n",
+        "kcl_py/tree/dispatcher.py",
+        "        left = self._form.finish(item, failed)\n",
+        "        left = self._form.finish(item, {})\n",
     ),
     Mutant(
         "store nothing with a heartbeat",
@@ -150,14 +150,14 @@ MUTANTS = (
     Mutant(
         "take a batch for finished when a part of it is",
         "kcl_py/delivery/ledger.py",
-        "        while self._open and self._open[0].last <= position:\n",
-        "        while self._open and self._open[0].first <= position:\n",
+        "            to = bisect_right(entry.records, position, key=_position)\n",
+        "            to = len(entry.records) if entry.records[0].position <= position else 0\n",
     ),
     Mutant(
         "hand over again what the processor had stored",
-        "kcl_py/delivery/hook.py",
-        "        return after(self.cut.records, ledger.prefix)\n",
-        "        return self.cut.records\n",
+        "kcl_py/tree/forms.py",
+        "        left = entry.left() if trouble is not None or entry.next else range(len(entry.records))\n",
+        "        left = range(len(entry.records))\n",
     ),
     # reading
     Mutant(
@@ -195,8 +195,8 @@ MUTANTS = (
     Mutant(
         "give no room back",
         "kcl_py/tree/intake.py",
-        "        self._account.give_back(size_bytes)\n        self._tell(Room(records, size_bytes))\n",
-        "        self._account.give_back(size_bytes)\n",
+        "        self._room_bytes += size_bytes\n        self._tell(Room(records, size_bytes))\n",
+        "        self._room_bytes += size_bytes\n",
     ),
     Mutant(
         "read whatever memory is left",
@@ -219,14 +219,15 @@ MUTANTS = (
     # delivery
     Mutant(
         "hand over while a batch is in hand",
-        "kcl_py/tree/pipeline.py",
-        '        if self.state != "running" or self._batch is not None:\n',
-        '        if self.state != "running" or (self._batch is not None and self._pause is None):\n',
+        "kcl_py/tree/dispatcher.py",
+        "        return not self._is_stopped and not (self._form.is_serial and self._lanes)\n",
+        "        return not self._is_stopped\n",
     ),
     Mutant(
         "say goodbye while a hook runs",
         "kcl_py/tree/pipeline.py",
-        "            if self._running is None:\n                self._say_goodbye()\n",
+        "            if not self._caller.is_running and not self._is_dispatching:\n    "
+        "            self._say_goodbye()\n",
         "            self._say_goodbye()\n",
     ),
     Mutant(
@@ -237,9 +238,9 @@ MUTANTS = (
     ),
     Mutant(
         "never mark what comes again",
-        "kcl_py/delivery/hook.py",
-        "Redelivery(self.attempt, self.last_failure) if self.attempt > 1 else None\n",
-        "None\n",
+        "kcl_py/tree/forms.py",
+        "            None if trouble is None else trouble.redelivery(),\n",
+        "            None,\n",
     ),
     Mutant(
         "stop whenever processors are done",
@@ -290,8 +291,8 @@ MUTANTS = (
     Mutant(
         "leave a request in the row that it is answered in",
         "kcl_py/leases/rules.py",
-        '        remove=(REQUEST, native("delivered"), ',
-        '        remove=(native("delivered"), ',
+        '            REQUEST,\n            native("delivered"),\n',
+        '            native("delivered"),\n',
     ),
     Mutant(
         "answer a request before the shard is drained",
@@ -333,8 +334,8 @@ MUTANTS = (
     Mutant(
         "complete before the last records are handed over",
         "kcl_py/tree/pipeline.py",
-        "        if self._intake:\n            self._batch = ",
-        "        if self._intake and self._children is None:\n            self._batch = ",
+        "        while self._intake and dispatcher.wants_more:\n",
+        "        while self._intake and dispatcher.wants_more and self._children is None:\n",
     ),
     Mutant(
         "complete before the children have rows",
@@ -385,6 +386,9 @@ MUTANTS = (
         "        for child in children:\n            await",
         "        for child in children[:1]:\n            await",
     ),
+    # pauses
+    Mutant("begin what is paused", "kcl_py/tree/pipeline.py", "Brake(start.paused_at_ms)", "Brake()"),
+    Mutant("rest with a batch in hand", "kcl_py/tree/steering.py", " or not is_idle or", " or"),
     # watching
     Mutant(
         "never look again at what a silent worker of a large table holds",

@@ -1,21 +1,22 @@
-"""Somebody outside who asks the holders of shards to go on elsewhere, or to let go: what ``kcl leases`` does."""
+"""Somebody outside who asks holders of shards to go on elsewhere or to let go, and pauses shards, as ``kcl`` does."""
 
 from collections import Counter
 from collections.abc import Callable
 
-from kcl_py.leases import by_hand
+from kcl_py.leases import by_hand, control, pausing
 from kcl_py.leases.attributes import decode_item
 from kcl_py.leases.expressions import update
 from kcl_py.leases.items import row_from_item
 from kcl_py.leases.repositioning import place_of
 from kcl_py.leases.requests import RELEASE, SEEK
-from kcl_py.leases.row import LeaseRow, Request
+from kcl_py.leases.row import LeaseRow, Paused, Request
+from kcl_py.leases.store import Write
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.local.errors import ModelError
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
 from tests.sim.history import History
-from tests.sim.plan import Event
+from tests.sim.plan import PAUSES, Event
 from tests.sim.rows import Rows
 from tests.simclock import EPOCH_S
 
@@ -46,7 +47,10 @@ class Operator:
         self._put.setdefault(shard, []).append((number, sequence, self._now_s()))
 
     def ask(self, event: Event) -> None:
-        """Ask the holder of one of the shards, if it has one and nothing is asked of it."""
+        """Ask the holder of one of the shards, if it has one and nothing is asked of it; or pause or resume some."""
+        if event.what in PAUSES:
+            self._pause_or_resume(event)
+            return
         row = self._chosen(event.share)
         if row is None or row.has_ended or row.native.token is None or row.holder is None or row.native.request:
             return
@@ -60,17 +64,42 @@ class Operator:
         self._before[key] = before
         self.done[event.what] += 1
         self._history.note("ask", shard=row.key, id=key, kind=request.kind, before=before)
-        asked = {"TableName": self._table, "Key": {"leaseKey": {"S": row.key}}, "ReturnValues": "ALL_NEW"}
-        asked |= update(by_hand.request(row, request))
+        self._write(by_hand.request(row, request))
+
+    def resume_all(self) -> None:
+        """Have go on what is paused still."""
+        for row in self._table_rows():
+            if row.native.paused is not None:
+                self._write(pausing.unpause(row))
+
+    def _pause_or_resume(self, event: Event) -> None:
+        """Do what ``kcl pause`` and ``kcl resume`` do, to one of the shards or to all."""
+        does, of = event.what.split()
+        row = self._chosen(event.share)
+        rows = [] if row is None else self._table_rows() if of == "stream" else [row]
+        asked = Paused(int((EPOCH_S + self._now_s()) * 1000), is_of_stream=of == "stream")
+        for each in rows:
+            changes = control.pause(each, asked) if does == "pause" else control.resume(each, "")
+            for change in changes if not each.has_ended else ():
+                assert change.write is not None
+                self._write(change.write)
+        self.done[event.what] += bool(rows)
+
+    def _write(self, write: Write) -> None:
+        asked = {"TableName": self._table, "Key": {"leaseKey": {"S": write.key}}, "ReturnValues": "ALL_NEW"}
+        asked |= update(write)
         self._rows.follow("", "UpdateItem", asked, self._tables.call("UpdateItem", asked))
 
     def _chosen(self, share: float) -> LeaseRow | None:
+        rows = self._table_rows()
+        return rows[int(share * len(rows))] if rows else None
+
+    def _table_rows(self) -> list[LeaseRow]:
         try:
             items = [row.item for _, row in self._tables.table(self._table).rows]
         except ModelError:
-            return None
-        rows = [row_from_item(decode_item(item)) for item in items]
-        return rows[int(share * len(rows))] if rows else None
+            return []
+        return [row_from_item(decode_item(item)) for item in items]
 
     def _place(self, shard: str, event: Event) -> tuple[Position | SequenceNumber, int]:
         """Return where the event goes in a shard, and how many of its records come before that."""

@@ -16,6 +16,7 @@ KINDS = (
 )  # fmt: skip
 FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "delay", "stale", "expired")
 REQUESTS = ("number", "number", "time", "latest", "release")
+PAUSES = ("pause shard", "pause stream", "resume shard", "resume stream")
 SERVICES = ("kinesis", "dynamodb")
 
 
@@ -115,7 +116,7 @@ def plan(seed: int) -> Plan:
         weather=_weather(draw),
         late=draw.choice((0.0, 0.0, 0.01, 0.05)),
         stale_s=draw.choice((0.0, 0.0, 1.0)),
-        events=_in_order(*_events(draw, slots, calm_s, failover_s), *_requests(seed, calm_s)),
+        events=_in_order(*_events(draw, slots, calm_s, failover_s), *_requests(seed, calm_s), *_pauses(seed, calm_s)),
         wide=random.Random(f"wide {seed}").random() < 0.25,
     )
 
@@ -226,6 +227,17 @@ def _requests(seed: int, calm_s: float) -> Iterator[Event]:
         for _ in range(draw.choice((1, 1, 2, 5))):
             at_s, share, to = _at(draw, calm_s), round(draw.random(), 6), round(draw.random(), 6)
             yield Event(at_s, "request", share=share, what=draw.choice(REQUESTS), to=to)
+
+
+def _pauses(seed: int, calm_s: float) -> Iterator[Event]:
+    """Draw what an operator pauses and resumes; what is left when it becomes calm goes on then."""
+    draw = random.Random(f"pauses {seed}")
+    if draw.random() < 0.5:
+        for _ in range(draw.choice((1, 2, 4))):
+            what, share = draw.choice(PAUSES[:2]), round(draw.random(), 6)
+            at_s, for_s = _at(draw, calm_s), draw.choice((0.5, 3.0, 10.0, 30.0))
+            yield Event(at_s, "request", share=share, what=what)
+            yield Event(round(at_s + for_s, 3), "request", share=share, what=draw.choice(PAUSES[2:]))
 
 
 def _in_order(*events: Event) -> tuple[Event, ...]:

@@ -59,6 +59,10 @@ class Rows:
         if request := native.get("request"):
             shown["request"] = _text(request["M"], "id")
             shown["kind"] = _text(request["M"], "kind")
+        if paused := native.get("paused"):
+            shown["paused"] = paused["M"]["at"]["N"]
+        if "quiet" in native:
+            shown["quiet"] = native["quiet"]["N"]
         key, before = item["leaseKey"]["S"], self._known.get(item["leaseKey"]["S"], {})
         if before != shown:
             self._known[key] = shown

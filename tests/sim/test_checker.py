@@ -54,6 +54,8 @@ BAD: dict[str, list[Line]] = {
     "a_processor_goes_on_where_it_is": [put(0), TAKEN, batch(2.0, 0) | {"again": True}, *done(3.0)],
     "nothing_finished_comes_again": [*READ, batch(4.0, 0, processor=1), *done(5.0, processor=1)],
     "what_is_asked_for_is_read": MOVED,
+    "what_is_paused_rests": [put(0), TAKEN, row(1.5, "TRIM_HORIZON") | {"paused": "7", "quiet": "7"},
+        row(1.7, "TRIM_HORIZON", owner="B", token="2") | {"paused": "7"}, batch(2.0, 0), *done(3.0)],
     "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
@@ -193,7 +195,8 @@ def test_a_batch_whose_end_could_not_be_stored_is_not_in_hand() -> None:
     rest = [batch(5.0, 1, processor=1), *done(6.0, processor=1), row(7.0, "101")]
     law = "reading_ahead_is_bounded"
     late = [line(3.0, "done", w="a", id=0), line(4.5, "returned", w="a", id=0, done=True)]
-    for said, is_good in ((raised, True), (raised[1:], False), (late, False)):
+    part = [line(3.0, "part", w="a", id=0, count=1), line(3.1, "returned", w="a", id=0, done=False)]
+    for said, is_good in ((raised, True), (raised[1:], False), (late, False), (part, True)):
         found = set(judged([put(0), put(1), TAKEN, *given, batch(2.0, 0), *said, *rest]))
         assert (law not in found) is is_good
 

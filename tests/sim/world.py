@@ -117,6 +117,7 @@ class World:
         for life in self.lives:
             for link in life.links.values():
                 link.is_cut = False
+        self._services.operator.resume_all()
         self.history.note("calm")
         self._services.put(LAST_RECORDS)
 

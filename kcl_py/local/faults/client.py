@@ -38,7 +38,7 @@ class FaultyClient:
 
     Args:
         client: whatever has aiobotocore's methods.
-        service: ``kinesis``, ``dynamodb`` or ``s3``.
+        service: ``kinesis``, ``dynamodb``, ``s3`` or ``sqs``.
         faults: the rules; clients may share them.
         clock: for delays and the Date header of errors.
     """

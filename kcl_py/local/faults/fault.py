@@ -58,7 +58,7 @@ class Fault:
 
     kind: Kind
     service: str = ""
-    """``kinesis``, ``dynamodb`` or ``s3``; empty: any."""
+    """``kinesis``, ``dynamodb``, ``s3`` or ``sqs``; empty: any."""
     operation: str = ""
     """AWS's name, such as ``PutRecords``; empty: any."""
     calls: tuple[int, ...] = ()
@@ -92,8 +92,8 @@ def _faults(fault: Fault) -> Iterator[str]:
         return
     if fault.service not in ("", *operations.SERVICES):
         yield f"service: expected {_either(operations.SERVICES)}, found {fault.service!r}"
-    elif fault.service == "s3" and fault.kind in (Kind.PARTIAL, Kind.STALE):
-        yield f"service: expected kinesis or dynamodb for kind {fault.kind}, found 's3'"
+    elif fault.service in ("s3", "sqs") and fault.kind in (Kind.PARTIAL, Kind.STALE):
+        yield f"service: expected kinesis or dynamodb for kind {fault.kind}, found {fault.service!r}"
     elif fault.operation:
         yield from _operation_faults(fault)
     if any(call < 1 for call in fault.calls):

@@ -9,7 +9,7 @@ from typing import Any
 
 from kcl_py.local.shape import api
 
-SERVICES = ("kinesis", "dynamodb", "s3")
+SERVICES = ("kinesis", "dynamodb", "s3", "sqs")
 PUT_RECORDS, BATCH_WRITE, BATCH_GET = "PutRecords", "BatchWriteItem", "BatchGetItem"
 SUBSCRIBE, GET_OBJECT = "SubscribeToShard", "GetObject"
 PARTS = frozenset({PUT_RECORDS, BATCH_WRITE, BATCH_GET})
@@ -53,13 +53,13 @@ def methods(service: str) -> Mapping[str, str]:
 
 def internal_code(service: str) -> str:
     """Return the code with which a service says that it failed. Source: the common errors of each API reference."""
-    return {"kinesis": "InternalFailure", "dynamodb": "InternalServerError", "s3": "InternalError"}[service]
+    return {"dynamodb": "InternalServerError", "s3": "InternalError"}.get(service, "InternalFailure")
 
 
 def throttling_code(service: str, operation: str) -> str:
     """Return the code with which an operation is refused for its rate. Source: its errors in the API reference."""
-    if service == "s3":
-        return "SlowDown"
+    if service in ("s3", "sqs"):
+        return "SlowDown" if service == "s3" else "RequestThrottled"
     if service == "kinesis":
         return "ProvisionedThroughputExceededException" if operation in _POLLING else "LimitExceededException"
     return "ThrottlingException" if operation in _TABLES else "ProvisionedThroughputExceededException"

@@ -146,12 +146,32 @@ def test_check_says_of_a_processor_what_was_expected_and_found(folder: Path) -> 
     assert error_lines(done) == [
         "error: worker.yaml: processor: expected a hook of RecordProcessor, found 'proces_records'; "
         "did you mean process_records?",
-        "error: worker.yaml: processor: expected `async def lease_lost`, found `def`",
+        "error: worker.yaml: processor: expected `async def lease_lost`, found `def`; "
+        "set delivery.executor to thread or process if it is to run off the event loop",
     ]
     done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:")))
     assert error_lines(done) == [
         "error: worker.yaml: processor: expected module 'nowhere' to import, "
         "found ModuleNotFoundError: No module named 'nowhere'"
+    ]
+
+
+def test_check_says_of_a_function_what_was_expected_and_found(folder: Path) -> None:
+    """Also where another one of its module is named."""
+    text = "from kcl_py import processor\n@processor\nasync def handle(): ...\nOther = None\n"
+    (folder / "functions.py").write_text(text, encoding="utf-8")
+    fault = "expected a payload, a record or a batch among the parameters, found none"
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "functions:handle")))
+    assert error_lines(done) == [f"error: worker.yaml: processor: {fault}"]
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "functions:Other")))
+    assert error_lines(done) == [f"error: worker.yaml: processor: cannot use processor 'functions:handle': {fault}"]
+
+
+def test_check_refuses_a_processor_that_needs_a_loop(folder: Path) -> None:
+    """Nobody would take the records."""
+    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "kcl_py:Records")))
+    assert error_lines(done) == [
+        "error: worker.yaml: processor: expected process_records or process to be overridden, found neither"
     ]
 
 

@@ -18,6 +18,7 @@ from kcl_py.cli.failure import exit_code, fail
 from kcl_py.cli.run import work
 from kcl_py.cli.signals import Signals
 from kcl_py.config import Config
+from kcl_py.tree.halts import HaltedShard
 
 CONFIG = Config(app="demo", stream="flights", processor="m:C", grace_s=7)
 
@@ -46,7 +47,9 @@ class FakeStream:
         start: Callable[[], Awaitable[None]] = at_once,
         outcome: Outcome = CLEAN,
         failure: Exception | None = None,
+        halt: HaltedShard | None = None,
     ) -> None:
+        self._halt = halt
         self._start, self._outcome, self._failure = start, outcome, failure
         self._stopped = anyio.Event()
         self.graces_s: list[float] = []
@@ -68,6 +71,12 @@ class FakeStream:
 
     def tree(self) -> str:
         return "stream [running] mailbox 0"
+
+    async def halted(self) -> HaltedShard:
+        if self._halt is None:
+            await anyio.sleep_forever()
+        assert self._halt is not None
+        return self._halt
 
     async def wait(self) -> Outcome:
         self.waiting.set()
@@ -120,6 +129,27 @@ async def test_first_signal_stops_with_the_grace(
     error = capsys.readouterr().err
     assert said in error
     assert error.count("error: ") == bool(code)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_worker_ends_with_the_first_shard_that_halts_if_that_is_asked_for(
+    signals: Signals, capsys: pytest.CaptureFixture[str], is_asked: bool
+) -> None:
+    """It stops in order, says where, and ends with 3; else it runs on."""
+    stream = FakeStream(halt=HaltedShard("s-1", "ValueError: no", "49"))
+    async with anyio.create_task_group() as tasks:
+
+        async def stop_when_running() -> None:
+            await stream.waiting.wait()
+            send(signal.SIGTERM)
+
+        if not is_asked:
+            tasks.start_soon(stop_when_running)
+        assert await work(lambda: stream, CONFIG, signals, exit_on_halt=is_asked) == (3 if is_asked else 0)
+    assert stream.graces_s == [7]
+    said = "cannot go on with 's-1' of stream 'flights': expected the processor to finish or pass over record 49"
+    assert (said in capsys.readouterr().err) == is_asked
 
 
 @pytest.mark.asyncio

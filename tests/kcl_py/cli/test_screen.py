@@ -8,7 +8,7 @@ from rich.console import Console
 
 from kcl_py.cli.screen import Look, screen
 from kcl_py.config import Config
-from kcl_py.leases.row import Halt, LeaseRow, Native, WorkerRow
+from kcl_py.leases.row import Halt, LeaseRow, Native, Paused, WorkerRow
 from kcl_py.status import report
 
 CONFIG = Config(app="demo", stream="flights", processor="m:C")
@@ -204,6 +204,21 @@ def test_the_screen_shows_a_handoff_with_both_workers(width: int) -> None:
     _, state, owner, _ = row_of(lines, "shardId-000000000001")
     assert (state, owner[-9:]) == ("handoff", ONE[-9:])
     assert f"  asked for by {TWO}" in lines
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_screen_says_what_is_paused_since_when_and_why(width: int) -> None:
+    """And whether something may still be in hand."""
+    at_ms = int(NOW_S * 1000) - 60_000
+    moved, all_ = Paused(at_ms, "the database is being moved"), Paused(at_ms, is_of_stream=True)
+    rows = (
+        LeaseRow("s-1", owner="w0", native=Native(owner="w0", paused=moved, quiet_for=at_ms)),
+        LeaseRow("s-2", owner="w0", native=Native(owner="w0", paused=all_)),
+    )
+    lines = drawn(a_look(*rows), width=width)
+    assert "  paused since 2026-01-01T08:59:00.000Z: the database is being moved" in lines
+    assert "  pausing since 2026-01-01T08:59:00.000Z, with the whole stream" in lines
+    assert "paused 2" in " ".join(lines[:3])
 
 
 def test_the_screen_has_a_value_under_each_of_its_columns() -> None:

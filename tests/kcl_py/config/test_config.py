@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kcl_py.config import Aws, Config, Leases, Service
+from kcl_py.config import Aws, Config, Delivery, Leases, Service
 from kcl_py.errors import ConfigError
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
 
@@ -140,7 +140,16 @@ def test_start_without_zone_is_answered_with_the_same_time_in_utc() -> None:
             "delivery.batch.max_records: expected a whole number from 1 to 10000, found '10001'",
         ),
         ({"delivery": {"retries": "1.5"}}, "delivery.retries: expected a whole number of at least 0, found '1.5'"),
-        ({"delivery": {"on_failure": "skip"}}, "delivery.on_failure: expected halt (a failing shard stops and keeps"),
+        (
+            {"delivery": {"on_failure": "ignore"}},
+            "delivery.on_failure: expected halt, dead_letter or skip, found 'ignore'",
+        ),
+        ({"delivery": {"concurrency": 0}}, "delivery.concurrency: expected a whole number of at least 1, found '0'"),
+        (
+            {"delivery": {"dead_letter": "failures", "on_failure": "dead_letter"}},
+            "delivery.dead_letter: expected kinesis:STREAM (its name or ARN), sqs:QUEUE-URL, s3://BUCKET/PREFIX or "
+            "file:PATH, found 'failures'",
+        ),
         ({"checkpoint": {"interval_s": 0}}, "checkpoint.interval_s: expected a number above 0, found '0'"),
         ({"checkpoint": 5}, "checkpoint: expected a mapping of mode, interval_s, records, found '5'"),
         ({"log": {"level": ["info"]}}, "log.level: expected debug, info, warning or error, found a list"),
@@ -160,6 +169,14 @@ def test_option_out_of_range_is_named_with_what_was_expected_and_found(options: 
         ({"leases": {"exclusive_id": True}}, "leases.exclusive_id: expected worker_id to be set beside it"),
         ({"delivery": {"backoff_s": 31}}, "delivery.backoff_max_s: expected at least backoff_s (31), found 30"),
         (
+            {"delivery": {"on_failure": "dead_letter"}},
+            "delivery.dead_letter: expected where records go, as on_failure is dead_letter, found nothing; set it to",
+        ),
+        (
+            {"delivery": {"dead_letter": "kinesis:flights"}},
+            "delivery.dead_letter: expected another stream than the one that is read, found 'flights'; if they are two",
+        ),
+        (
             {"app": "ab"},
             "app: expected a name that gives leases.table 3 to 255 characters, found one that gives it 2; "
             "change it or set leases.table",
@@ -172,6 +189,53 @@ def test_options_that_do_not_fit_together_are_a_fault(options: dict[str, Any], e
     """Each value alone would be fine."""
     (fault,) = faults(**options)
     assert fault.startswith(expected)
+
+
+ARN = "arn:aws:kinesis:{}:123456789012:stream/flights"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kinesis:failures",
+        f"kinesis:{ARN.format('eu-north-1')}",
+        "sqs:https://sqs.eu-west-1.amazonaws.com/123456789012/failures.fifo",
+        "sqs:http://127.0.0.1:4567/000000000000/failures",
+        "s3://failures",
+        "s3://my.failures-2/letters/of_the_year/",
+        "file:failures.jsonl",
+        "file:/var/spool/dead letters",
+    ],
+)
+@pytest.mark.parametrize("on_failure", ["halt", "dead_letter", "skip"])
+def test_dead_letters_can_go_to_four_kinds_of_places(text: str, on_failure: Any) -> None:
+    """Whatever happens by default: a processor can choose it for one record."""
+    options: dict[str, Any] = REQUIRED | {"stream": ARN.format("eu-west-1")}
+    config = Config(**options, delivery=Delivery(dead_letter=text, on_failure=on_failure))
+    assert config.delivery.dead_letter == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kinesis:",
+        "kinesis:my stream",
+        "sqs:failures",
+        "sqs:https://user:secret@host/123456789012/failures",
+        "sqs:https://sqs.eu-west-1.amazonaws.com/123456789012/failures?x=1",
+        "s3:failures",
+        "s3://Failures",
+        "s3://failures/a b",
+        "file:",
+        "file:/var/spool/",
+        "/var/spool/failures",
+    ],
+)
+def test_place_that_can_be_none_is_a_fault(text: str) -> None:
+    """Before anything is opened, and without the password that may be in it."""
+    (fault,) = faults(delivery={"dead_letter": text})
+    assert fault.startswith("delivery.dead_letter: expected kinesis:STREAM (its name or ARN), ")
+    assert "secret" not in fault
 
 
 def test_short_app_name_is_fine_when_tables_are_named_or_there_are_none() -> None:

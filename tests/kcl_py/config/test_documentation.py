@@ -25,7 +25,8 @@ def test_every_option_is_read_by_the_code_that_it_is_for() -> None:
     model = {ROOT / "kcl_py" / name for name in ("config.py", "options.py", "settings.py")}
     trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "kcl_py").rglob("*.py") if path not in model]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    chosen = [path for path, option in options().items() if len(option.choices) != 1]
+    services = {"aws.kinesis", "aws.dynamodb", "aws.sqs", "aws.s3"}  # looked up by their names
+    chosen = [path for path, option in options().items() if len(option.choices) != 1 and path not in services]
     assert [path for path in chosen if path.rpartition(".")[2] not in read] == []
 
 

@@ -131,6 +131,17 @@ AWS_HAS_NONE = "expected a region such as eu-west-1, found 'eu-west1'; AWS has n
             {},
             "stream",
         ),
+        (
+            "aws: {region: eu-west-1}\n"
+            "delivery: {dead_letter: 'sqs:https://sqs.eu-west1.amazonaws.com/123456789012/failures'}\n",
+            {},
+            "delivery.dead_letter",
+        ),
+        (
+            "aws: {region: eu-west-1, s3: {region: eu-west1}}\ndelivery: {dead_letter: 's3://failures'}\n",
+            {},
+            "aws.s3.region",
+        ),
     ],
 )
 def test_region_without_a_regions_form_is_warned_about(file: Path, text: str, env: dict[str, str], where: str) -> None:

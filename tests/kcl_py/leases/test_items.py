@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kcl_py.leases.items import row_from_item, scan_from_items, worker_from_item
-from kcl_py.leases.row import LeaseRow, MalformedRowError
+from kcl_py.leases.row import LeaseRow, MalformedRowError, Pending
 from kcl_py.records import SequenceNumber
 
 JAVA: dict[str, Any] = {
@@ -37,6 +37,7 @@ def test_row_of_the_java_client_is_read_without_a_native_map() -> None:
         hash_range=(0, 2**128 - 1),
         throughput_kbps=1.5,
         has_native=False,
+        pending=Pending(SequenceNumber(49590338271490256608559692538361571095921575989136588899)),
     )
     assert row.position == SequenceNumber(49590338271490256608559692538361571095921575989136588898, 3)
     assert not row.native_is_current

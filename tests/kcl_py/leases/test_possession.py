@@ -22,7 +22,7 @@ def held(*, taken_at: float = 100.0) -> Possession:
     possession = Possession(ROW, Pulse(MARGIN / 2, taken_at), failover_s=F, margin_s=MARGIN)
     write = rules.take(ROW, owner=ME, token="t", now_ms=0)
     row = replace(ROW, counter=6, owner=ME, native=Native(token="t", owner=ME))
-    possession.begin(Settled(write, "succeeded", row, taken_at))
+    possession.begin(Settled(write, "succeeded", row, taken_at), 0.0)
     return possession
 
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from kcl_py.leases.attributes import Attribute, decode_item, encode_item
 from kcl_py.leases.items import item_from_row, row_from_item, scan_from_items
-from kcl_py.leases.row import Halt, LeaseRow, MalformedRowError, Native, Request
+from kcl_py.leases.row import Halt, Later, LeaseRow, MalformedRowError, Native, Paused, Pending, Request
 from kcl_py.leases.wire_rows import row_from_wire, scan_from_wire
+from kcl_py.records import SequenceNumber
+from tests.contract.lease_commits import PENDING
 from tests.contract.lease_rows import BY_HAND, CASES, JAVA, a_row, stored
 
 ODD: tuple[Attribute, ...] = (
@@ -36,8 +38,11 @@ ODD: tuple[Attribute, ...] = (
     {"M": {}},
     {"M": {"error": {"S": "E"}}},
     {"M": {"token": {"N": "1"}}},
+    {"M": {"at": {"N": "5"}, "of": {"S": "stream"}}},
+    {"M": {"at": {"S": "soon"}, "why": {"N": "1"}}},
 )
-NAMES = (*encode_item(item_from_row(a_row(children=("c",), checkpoint_owner="o/1"))), "entityType", "somebodyElses")
+FULL = a_row(children=("c",), checkpoint_owner="o/1", pending=PENDING)
+NAMES = (*encode_item(item_from_row(FULL)), "entityType", "somebodyElses")
 FIELDS = (
     "token",
     "owner",
@@ -46,11 +51,17 @@ FIELDS = (
     "stream",
     "start",
     "delivered",
+    "clean",
+    "held_by",
+    "later",
     "lag_ms",
     "lag_at",
     "halted",
     "fault",
     "request",
+    "transaction",
+    "paused",
+    "quiet",
 )
 
 _odd = st.sampled_from(ODD)
@@ -88,13 +99,15 @@ def test_every_field_is_read_in_c() -> None:
     """A field that is added to the row is not lost on the way in."""
     values: dict[str, Any] = {
         "halted": Halt("E", "1"),
+        "later": (Later("7", 8),),
         "request": Request("r", "seek", "7"),
+        "paused": Paused(7, "maintenance", is_of_stream=True),
         "str | None": "x",
         "int | None": 7,
     }
-    native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})
+    native = Native(**{one.name: values.get(one.name, values.get(str(one.type))) for one in fields(Native)})  # type: ignore[arg-type]
     assert None not in [getattr(native, one.name) for one in fields(Native)]
-    row = a_row(checkpoint_owner="o/1", sub=3, children=("c",))
+    row = a_row(checkpoint_owner="o/1", sub=3, children=("c",), pending=Pending(SequenceNumber(9, 1), b"x"))
     assert row_from_wire(encode_item(item_from_row(replace(row, native=native)))).native == native
     assert {name for name, value in asdict(row).items() if not value} == set()
 

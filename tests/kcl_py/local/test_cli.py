@@ -153,6 +153,14 @@ def test_s3_is_served_by_the_same_port_and_says_nothing_on_stderr() -> None:
         assert process.stderr.read() == ""
 
 
+def test_sqs_is_served_by_the_same_port() -> None:
+    """As a place for dead letters to try."""
+    with running("--port", "0") as (_, line), boto("sqs", line.split()[1]) as client:
+        queue = client.create_queue(QueueName="failures")["QueueUrl"]
+        client.send_message(QueueUrl=queue, MessageBody="hello")
+        assert [one["Body"] for one in client.receive_message(QueueUrl=queue)["Messages"]] == ["hello"]
+
+
 def test_a_port_in_use_is_one_error_line_and_exit_2() -> None:
     """It names the port and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

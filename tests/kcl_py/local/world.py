@@ -91,10 +91,12 @@ class World:
 
 
 @contextmanager
-def serving(world: World, dynamodb: Handler | None = None, s3: Handler | None = None) -> Iterator[str]:
+def serving(
+    world: World, dynamodb: Handler | None = None, *, s3: Handler | None = None, sqs: Handler | None = None
+) -> Iterator[str]:
     """Serve ``world`` over HTTP from another thread; yields the URL."""
     tables = LocalDynamoDB(DynamoDB(Behaviour(world.clock)))
-    server = Server(world.model, dynamodb or tables, clock=world.clock, s3=s3)
+    server = Server(world.model, dynamodb or tables, clock=world.clock, s3=s3, sqs=sqs)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(serve(server)) as url:
         yield url
 

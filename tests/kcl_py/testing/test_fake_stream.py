@@ -4,8 +4,10 @@ import pytest
 
 from actors import Node
 from kcl_py import Checkpointer, ConfigError, OwnedShard, RecordBatch, RecordProcessor, Stream
+from kcl_py.dead_letters import DeadLetterError
 from kcl_py.local.errors import ModelError
 from kcl_py.testing import FakeStream, ManualClock, record
+from tests.kcl_py.dead_letters.places import a_letter
 
 FIRST = "shardId-000000000000"
 
@@ -167,3 +169,19 @@ async def test_worker_finds_out_that_its_lease_was_taken() -> None:
 def test_all_shards_of_a_large_stream_are_shown() -> None:
     """More than one answer of ListShards holds: a run waits for each of them."""
     assert len(FakeStream(shards=1001).shards) == 1001
+
+
+@pytest.mark.asyncio
+async def test_dead_letters_of_workers_are_in_the_stream_wherever_they_go() -> None:
+    """No network in a test; what a dead worker sends is lost, and who has no destination gets none."""
+    stream, letter = FakeStream(), a_letter()
+    config = stream.config(delivery={"on_failure": "dead_letter", "dead_letter": "s3://failures"})
+    line = stream.service.line()
+    letters = stream.service.clients(config, stream.name, line).dead_letters
+    assert letters is not None
+    await letters.store(letter)
+    line.is_cut = True
+    with pytest.raises(DeadLetterError):
+        await letters.store(letter)
+    assert stream.dead_letters == [letter]
+    assert stream.clients().dead_letters is None

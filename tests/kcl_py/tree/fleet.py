@@ -150,14 +150,14 @@ class Fleet:
         shards: int = 4,
         seed: int = 0,
         end_shape: EndShape = EndShape.WITH_LAST,
-        store: MemoryLeaseStore | None = None,
+        store: Any = None,
         **config: Any,
     ) -> None:
         self.loop, self.seed, self._config = sim_loop(), seed, config
         self.clock = SimClock(self.loop)
         self.model = Kinesis(self.clock, end_shape=end_shape)
         self.model.add_stream(STREAM, shards)
-        self.store = store or MemoryLeaseStore()
+        self.store: Any = store or MemoryLeaseStore()
         self.diary = Diary(self.clock)
         self.members: dict[str, Member] = {}
         self._numbers = count()

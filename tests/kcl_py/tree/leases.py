@@ -14,13 +14,11 @@ from kcl_py.leases.row import LeaseRow, Native
 from kcl_py.leases.view import How
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import Source
+from kcl_py.tree.asking import Answer, Checkpoint, CheckpointOutcome
 from kcl_py.tree.lease import Lease
 from kcl_py.tree.messages import (
     Acquired,
-    Answer,
     Awaiting,
-    Checkpoint,
-    CheckpointOutcome,
     Drain,
     Drained,
     OpenShard,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors import Ref
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import LeaseRow
-from kcl_py.processor import Checkpointer
+from kcl_py.processor import Checkpointer, RecordProcessor
 from kcl_py.records import RecordBatch
 from kcl_py.sources.source import Source
 from kcl_py.tree.messages import Start
@@ -47,10 +48,16 @@ class Played:
 
 @asynccontextmanager
 async def a_pipeline(
-    *replies: Any, source: Source | None = None, work: Work | None = None, **options: Any
+    *replies: Any,
+    source: Source | None = None,
+    work: Work | None = None,
+    processor: type[RecordProcessor] | None = None,
+    dead_letters: DeadLetters | None = None,
+    **options: Any,
 ) -> AsyncIterator[Played]:
     """Run a Pipeline, born stopped."""
-    async with a_stage(source=source or ScriptedSource(*replies), work=work, **options) as stage:
+    source = source or ScriptedSource(*replies)
+    async with a_stage(source=source, work=work, processor=processor, dead_letters=dead_letters, **options) as stage:
         lease = await stage.neighbour("lease")
         ref = await stage.play("pipeline", lambda: Pipeline(stage.worker, SHARD))
         yield Played(stage, ref, lease, stage.fence())

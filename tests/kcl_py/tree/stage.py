@@ -8,7 +8,7 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -16,14 +16,18 @@ import structlog
 from actors import Actor, Child, Question, Ref, Restart, Supervisor, running
 from actors.testing import EventLog
 from kcl_py.config import Config
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
+from kcl_py.delivery.rate import Rate
+from kcl_py.delivery.slots import Slots
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.items import row_from_item
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.tenure import Tenure
+from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record
 from kcl_py.sources.source import Fetched, Listing, Position, ShardInfo, Source, StreamInfo
 from kcl_py.tree.worker import Ids, Worker
@@ -185,7 +189,13 @@ class Stage:
 
 @asynccontextmanager
 async def a_stage(
-    *, source: Source | None = None, rows: Iterable[LeaseRow] = (), work: Work | None = None, **options: Any
+    *,
+    source: Source | None = None,
+    rows: Iterable[LeaseRow] = (),
+    work: Work | None = None,
+    processor: type[RecordProcessor] | None = None,
+    dead_letters: DeadLetters | None = None,
+    **options: Any,
 ) -> AsyncIterator[Stage]:
     """Set up a worker without a tree; ``options`` are those of the configuration."""
     loop, generator = sim_loop(), random.Random(1)
@@ -194,7 +204,9 @@ async def a_stage(
     config = make_config(
         **options | {"leases": {"store": "memory", "failover_s": FAILOVER_S} | options.get("leases", {})}
     )
-    worker = _worker(config, clock, generator, source or ScriptedSource(), WiredStore(store, wire), diary, work)
+    processor = processor or diary.processor("me", work)
+    worker = _worker(config, clock, generator, source or ScriptedSource(), WiredStore(store, wire), processor)
+    worker = replace(worker, dead_letters=dead_letters)
     events = EventLog()
     async with running(_Cast, name="stage", clock=clock, observer=events) as root:
         stage = Stage(root.ref, worker, store, wire, diary, events)
@@ -209,14 +221,13 @@ def _worker(
     generator: random.Random,
     source: Source,
     store: WiredStore,
-    diary: Diary,
-    work: Work | None,
+    processor: type[RecordProcessor],
 ) -> Worker:
     return Worker(
         config=config,
         owner=ME,
         stream=INFO,
-        processor=diary.processor("me", work),
+        processor=processor,
         source=source,
         store=store,
         clock=clock,
@@ -224,8 +235,10 @@ def _worker(
         log=structlog.get_logger(),
         gate=Gate(16),
         budget=Budget(config.fetch.budget_bytes, clock),
+        slots=Slots(config.delivery.concurrency),
         pulse=Pulse(config.leases.margin_s / 2, clock.monotonic()),
         started_at=clock.monotonic(),
+        rate=Rate(config.delivery.rate.records, config.delivery.rate.bytes),
     )
 
 

@@ -101,5 +101,5 @@ def test_batch_path_makes_as_many_calls_for_ten_thousand_records_as_for_ten() ->
     """Nothing in Python happens once for each record: from the bytes of a reply to its progress, calls are the same."""
     few, many = (run(partial(calls_for, records)) for records in (FEW, MANY))
     assert many == few, f"more: {many - few}, fewer: {few - many}"
-    assert few["kcl_py/tree/pipeline.py:Pipeline._process"] == 1
+    assert few["kcl_py/tree/forms.py:BatchForm.attempt"] == 1
     assert few["kcl_py/sources/kinesis/decode.py:decode_reply"] == 1

@@ -20,8 +20,9 @@ from kcl_py.leases.items import item_from_row
 from kcl_py.leases.memory import MemoryLeaseStore
 from kcl_py.leases.row import LeaseRow, Native
 from kcl_py.leases.store import Write
-from kcl_py.processor import Checkpointer
-from kcl_py.records import RecordBatch, SequenceNumber
+from kcl_py.processor import Checkpointer, RecordProcessor
+from kcl_py.records import Record, RecordBatch, SequenceNumber
+from kcl_py.testing import run_processor
 from tests.kcl_py.tree.fleet import FAILOVER_S, STREAM, Fleet, running
 from tests.kcl_py.tree.wire import Fault
 from tests.simclock import EPOCH_S
@@ -296,3 +297,23 @@ async def test_running_worker_whose_stream_is_made_anew_ends_with_an_error_that_
     assert "on_recreated" in str(worker.error)
     assert fleet.loop.time() < made_at + 10
     assert len(worker.wire.of("open", "fetch", "describe")) < 20
+
+
+class Behind(RecordProcessor):
+    """Keeps the last batch in memory, and says of its first record alone that it is finished."""
+
+    kept: Record | None = None
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        if self.kept is not None:
+            await checkpointer.checkpoint(self.kept)
+        self.kept = batch.records[0]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "stored"), [("manual", 0), ("auto", 2)])
+async def test_manual_checkpoint_stores_no_more_than_was_asked_for(mode: Any, stored: int) -> None:
+    """Its batch has returned, but what it still holds would be lost with the worker."""
+    run = await run_processor(Behind, ["a", "b", "c"], batch_size=2, checkpoint=mode)
+    [(shard_id, checkpoint)] = run.checkpoints.items()
+    assert checkpoint == run.records[shard_id][stored].sequence_number

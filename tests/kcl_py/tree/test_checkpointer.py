@@ -345,10 +345,10 @@ async def test_finished_records_are_stored_no_more_often_than_asked_for() -> Non
         assert 2 <= len(stored - {"TRIM_HORIZON"}) <= 3
 
 
-@pytest.mark.parametrize(("checkpointed", "position"), [(1, "2"), (3, "3")])
+@pytest.mark.parametrize(("checkpointed", "position"), [(1, "2"), (2, "3")])
 @simulated
 async def test_halt_names_the_first_record_that_is_not_finished(checkpointed: int, position: str) -> None:
-    """One that has checkpointed a part of its batch stands after that part; at the last record if it was all."""
+    """One that has checkpointed a part of its batch stands after that part."""
 
     async def part(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         await checkpointer.checkpoint(batch.records[checkpointed - 1])
@@ -358,6 +358,22 @@ async def test_halt_names_the_first_record_that_is_not_finished(checkpointed: in
         await until(lambda: played.row.native.halted)
         assert played.row.native.halted == Halt("ValueError", position)
         assert played.row.checkpoint == str(checkpointed)
+
+
+@simulated
+async def test_batch_that_was_checkpointed_whole_is_finished_also_if_it_then_raises(log: LogCapture) -> None:
+    """Nothing of it is left to be tried again; what it raised is logged."""
+
+    async def whole(batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        await checkpointer.checkpoint(batch)
+        raise ValueError
+
+    async with a_shard(some_records(3), some_records(1, first=4), work=whole, delivery={"retries": 0}) as played:
+        await until(lambda: played.row.checkpoint == "4")
+        assert played.row.native.halted is None
+        assert [entry["error"] for entry in log.entries if entry["event"] == "kcl_py.batch.failed"] == [
+            "ValueError"
+        ] * 2
 
 
 @simulated

@@ -14,7 +14,7 @@ from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.store import Write
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch
-from kcl_py.tree.stream import GATE_SLOTS
+from kcl_py.tree.opening import GATE_SLOTS
 from tests.kcl_py.tree.fleet import FAILOVER_S, Fleet, Member, running
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import simulated

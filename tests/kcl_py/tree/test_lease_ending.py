@@ -11,9 +11,9 @@ from actors import Ended
 from kcl_py.leases.row import Halt, Native
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import ShardInfo
+from kcl_py.tree.asking import CheckpointOutcome
 from kcl_py.tree.messages import (
     Abandon,
-    CheckpointOutcome,
     Complete,
     Drain,
     Drained,

@@ -12,10 +12,10 @@ from kcl_py.errors import MissingError
 from kcl_py.leases.row import Native
 from kcl_py.leases.view import How
 from kcl_py.records import SequenceNumber
+from kcl_py.tree.asking import CheckpointOutcome
 from kcl_py.tree.messages import (
     Abandon,
     Acquired,
-    CheckpointOutcome,
     Confirm,
     Confirmed,
     Drained,

@@ -17,9 +17,9 @@ from kcl_py.leases.view import How
 from kcl_py.local.dynamo.behaviour import Behaviour
 from kcl_py.local.dynamo.model import DynamoDB
 from kcl_py.records import SequenceNumber
+from kcl_py.tree.asking import CheckpointOutcome
 from kcl_py.tree.messages import (
     Acquired,
-    CheckpointOutcome,
     Complete,
     Drain,
     Drained,
@@ -274,8 +274,8 @@ async def test_who_is_asked_to_let_go_before_it_knows_that_it_has_the_shard_does
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
-        ({"id": "r1", "kind": "dance"}, "expected seek or release as kind, found 'dance'"),
-        ({"id": "r1", "kind": 3}, "expected seek or release as kind, found '3'"),
+        ({"id": "r1", "kind": "dance"}, "expected seek, resume or release as kind, found 'dance'"),
+        ({"id": "r1", "kind": 3}, "expected seek, resume or release as kind, found '3'"),
         ({"id": "r1", "kind": "seek"}, "expected a sequence number, TRIM_HORIZON, LATEST@ms or AT_TIMESTAMP@ms"),
         ({"id": "r1", "kind": "seek", "position": "SHARD_END"}, "found 'SHARD_END' as position"),
         ({"id": "r1", "kind": "seek", "position": "LATEST"}, "found 'LATEST' as position"),

@@ -157,9 +157,7 @@ async def test_pipeline_repeats_a_failed_batch_with_backoff_and_says_why(log: Lo
         again = "ValueError: no such user"
         assert told == [None, (2, again), (3, again), (4, again), None]
         pauses = [after.begun_at - before.ended_at for before, after in pairwise(played.handovers[:4])]
-        assert all(
-            longest / 2 <= pause <= longest + 0.1 for pause, longest in zip(pauses, (1.0, 2.0, 3.0), strict=True)
-        )
+        assert all(0 <= pause <= longest + 0.1 for pause, longest in zip(pauses, (1.0, 2.0, 3.0), strict=True))
         failed = [entry for entry in log.entries if entry["event"] == "kcl_py.batch.failed"][:3]
         assert [entry["attempt"] for entry in failed] == [1, 2, 3]
         assert [entry["retry_in_s"] for entry in failed] == pytest.approx(pauses, abs=0.01)

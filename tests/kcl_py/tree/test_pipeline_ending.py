@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from structlog.testing import LogCapture
 
+from kcl_py.delivery.hook import ABANDON_S
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor
 from kcl_py.records import RecordBatch, SequenceNumber
 from kcl_py.sources.source import Position, PositionKind
 from kcl_py.tree.messages import Abandon, Complete, Drain, Drained, Halted, Resume, Why
-from kcl_py.tree.pipeline import ABANDON_S, FAREWELL_S
+from kcl_py.tree.pipeline import FAREWELL_S
 from tests.kcl_py.tree.pipelines import Failing, Played, a_pipeline
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
 from tests.simloop import simulated

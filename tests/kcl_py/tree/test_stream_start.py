@@ -28,7 +28,7 @@ class Nothing(RecordProcessor):
 
 @pytest.mark.parametrize(
     ("processor", "found"),
-    [(Nothing, "found none"), (Plain(), "found an instance of one; give the class itself"), (print, "that is none")],
+    [(Nothing, "found neither"), (Plain(), "found an instance of one; give the class itself"), (print, "that is none")],
 )
 @simulated
 async def test_processor_that_is_none_is_a_typed_error_before_anything_is_taken(processor: Any, found: str) -> None:

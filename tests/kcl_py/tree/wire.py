@@ -16,7 +16,7 @@ from typing import TypeVar
 from kcl_py.errors import MissingError, RejectedError, RequestError, ThrottledError
 from kcl_py.leases.capacity import Capacity
 from kcl_py.leases.row import LeaseRow, WorkerRow
-from kcl_py.leases.store import LeaseStore, Scan, Write
+from kcl_py.leases.store import Effects, LeaseStore, Scan, Write
 from kcl_py.sources.source import Fetched, Listing, Position, Source, StreamInfo
 
 T = TypeVar("T")
@@ -184,6 +184,12 @@ class WiredStore:
 
     async def write(self, write: Write) -> LeaseRow:
         return await self._wire.carry(write.operation, write.key, lambda: self._store.write(write))
+
+    async def transact(self, effects: Effects, *, request_token: str, write: Write | None = None) -> None:
+        operation, key = ("effects", "") if write is None else (write.operation, write.key)
+        await self._wire.carry(
+            operation, key, lambda: self._store.transact(effects, request_token=request_token, write=write)
+        )
 
     async def delete(self, write: Write) -> None:
         await self._wire.carry("delete", write.key, lambda: self._store.delete(write))

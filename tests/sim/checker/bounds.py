@@ -92,6 +92,10 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 before = story.place[line["records"][0]]  # what is before it is done, also by a checkpoint alone
                 known = 0 if line["again"] else finished[line["shard"]][life]
                 finished[line["shard"]][life] = max(known, before)
+            case "part":  # what the processor says is finished makes room, though the batch fails
+                last = story.called[line["id"]].records[line["count"] - 1]
+                shard = story.shard_of[last]
+                finished[shard][life] = max(finished[shard].get(life, 0), story.place[last] + 1)
             case "done":
                 said_done.add(line["id"])
             case "returned" if line["id"] in said_done:  # who raises then may have said so by a checkpoint

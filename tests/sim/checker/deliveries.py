@@ -87,6 +87,24 @@ def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
             yield f"{shard}: {len(left)} records were not read after {moves[-1]}, the first of them {left[:MOST_TOLD]}"
 
 
+def what_is_paused_rests(story: Story) -> Iterator[str]:
+    """Once its holder says of a pause that nothing is in hand, nothing is, and nothing comes until it is resumed."""
+    resting: set[str] = set()
+    for line in story.lines:
+        match line["e"]:
+            case "row" if "paused" not in line:
+                resting.discard(line["shard"])
+            case "row" if line.get("quiet") == line["paused"] and line["shard"] not in resting:
+                resting.add(line["shard"])
+                for batch in story.by_shard.get(line["shard"], ()):
+                    if batch.began_s <= line["t"] < batch.ended_s and not story.is_misled(batch):
+                        yield f"{batch} was in hand when the shard was said to rest"
+            case "deleted":
+                resting.discard(line["shard"])
+            case "batch" if line["shard"] in resting and not story.is_misled(story.called[line["id"]]):
+                yield f"{story.called[line['id']]} was handed over while the shard was paused"
+
+
 def keys_keep_their_order(story: Story) -> Iterator[str]:
     """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
     first: dict[int, Batch] = {}

@@ -15,6 +15,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     deliveries.a_processor_goes_on_where_it_is,
     deliveries.nothing_finished_comes_again,
     deliveries.what_is_asked_for_is_read,
+    deliveries.what_is_paused_rests,
     deliveries.keys_keep_their_order,
     deliveries.who_hands_over_has_taken,
     deliveries.ownerships_are_disjoint,

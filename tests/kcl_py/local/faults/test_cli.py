@@ -62,7 +62,9 @@ def test_a_file_that_makes_no_sense_is_one_error_line_and_exit_2(tmp_path: Path)
     file.write_text("faults: [{kind: hang, operation: Put}]", encoding="utf-8")
     code, errors = failing("--port", "0", "--faults", str(file))
     assert (code, errors.count("\n")) == (2, 1)
-    assert errors.startswith(f"error: {file}: rule 1: operation: expected an operation of kinesis, dynamodb or s3, ")
+    assert errors.startswith(
+        f"error: {file}: rule 1: operation: expected an operation of kinesis, dynamodb, s3 or sqs, "
+    )
     assert failing("--faults", "nowhere.yaml") == (
         2,
         "error: nowhere.yaml: expected a readable file, found: No such file or directory\n",

@@ -13,8 +13,8 @@ from kcl_py.local.faults.fault import Fault, Kind
     [
         ({"kind": "error"}, "kind: expected a member of Kind, such as Kind.THROTTLE, found 'error'"),
         (
-            {"kind": Kind.ERROR, "service": "sqs"},
-            "service: expected kinesis, dynamodb or s3, found 'sqs'",
+            {"kind": Kind.ERROR, "service": "sns"},
+            "service: expected kinesis, dynamodb, s3 or sqs, found 'sns'",
         ),
         (
             {"kind": Kind.ERROR, "service": "kinesis", "operation": "GetRecord"},
@@ -22,7 +22,7 @@ from kcl_py.local.faults.fault import Fault, Kind
         ),
         (
             {"kind": Kind.ERROR, "operation": "Nothing"},
-            "operation: expected an operation of kinesis, dynamodb or s3, found 'Nothing'",
+            "operation: expected an operation of kinesis, dynamodb, s3 or sqs, found 'Nothing'",
         ),
         (
             {"kind": Kind.PARTIAL, "operation": "GetRecords"},

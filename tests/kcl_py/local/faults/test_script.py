@@ -104,7 +104,7 @@ def test_script_of_every_field_is_read(tmp_path: Path) -> None:
         ("faults: [{kind: [hang]}]", "rule 1: kind: expected error, "),
         (
             "faults: [{kind: stale, operation: PutItm}]",
-            "rule 1: operation: expected an operation of kinesis, dynamodb or s3, found 'PutItm'; "
+            "rule 1: operation: expected an operation of kinesis, dynamodb, s3 or sqs, found 'PutItm'; "
             "did you mean PutItem?",
         ),
         ("faults: [{kind: hang, service: {}}]", "rule 1: service: expected the name of a service, found a mapping"),

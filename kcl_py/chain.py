@@ -1,0 +1,100 @@
+"""A processor with its middlewares around it: a subclass of the user's class, so that nobody else knows of them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+import structlog
+
+from kcl_py.delivery.retry import brief
+from kcl_py.middleware import Listed, Middleware
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor, has_lanes
+from kcl_py.records import Record, RecordBatch
+
+P = TypeVar("P", bound=RecordProcessor)
+T = TypeVar("T")
+
+
+def surrounded(processor: type[P]) -> type[P]:
+    """Return a subclass of ``processor`` that calls its middlewares: in their order before, and in reverse after.
+
+    Without any it is ``processor`` itself.
+    """
+    if not processor.middlewares:
+        return processor
+    told: set[tuple[str, str, str]] = set()
+
+    class Surrounded(RecordProcessor):
+        """The methods that go over those of the user's class."""
+
+        _kcl_py_chain: "Chain"
+
+        async def initialize(self, shard: OwnedShard) -> None:
+            self._kcl_py_chain = Chain(processor.middlewares, told)
+            self._kcl_py_chain.call("initialize", shard)
+            await processor.initialize(cast("P", self), shard)
+
+        async def process(self, record: Record) -> RecordOutcome:
+            return await self._kcl_py_chain.around("record", record, lambda: processor.process(cast("P", self), record))
+
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+            seen = replace(batch, records=list(batch.records))  # the processor may change its own
+            return await self._kcl_py_chain.around(
+                "batch", seen, lambda: processor.process_records(cast("P", self), batch, checkpointer)
+            )
+
+    form = "process" if has_lanes(processor) else "process_records"
+    over = {name: vars(Surrounded)[name] for name in ("initialize", form)}
+    named = {name: getattr(processor, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return cast("type[P]", type(processor.__name__, (processor,), {**over, **named}))
+
+
+class Chain:
+    """The middlewares of one ownership.
+
+    Args:
+        listed: as in ``RecordProcessor.middlewares``.
+        told: the kinds of failure that were logged, over all ownerships.
+    """
+
+    def __init__(self, listed: Sequence[Listed], told: set[tuple[str, str, str]]) -> None:
+        self._told = told
+        made = [each if isinstance(each, Middleware) else self._make(each) for each in listed]
+        self._middlewares = [each for each in made if each is not None]
+
+    async def around(self, what: str, item: Any, work: Callable[[], Awaitable[T]]) -> T:
+        """Call the middlewares before and after ``work``, whatever comes of it."""
+        self.call(f"before_{what}", item)
+        outcome: T | BaseException | None = None
+        began_at = perf_counter()
+        try:
+            outcome = result = await work()
+        except BaseException as error:
+            outcome = error
+            raise
+        finally:
+            self.call(f"after_{what}", item, outcome, perf_counter() - began_at, is_reversed=True)
+        return result
+
+    def call(self, method: str, *arguments: object, is_reversed: bool = False) -> None:
+        """Call a method of each, and contain what it raises."""
+        for middleware in reversed(self._middlewares) if is_reversed else self._middlewares:
+            try:
+                getattr(middleware, method)(*arguments)
+            except (Exception, SystemExit) as error:
+                self._tell(type(middleware).__name__, method, error)
+
+    def _make(self, make: Callable[[], Middleware]) -> Middleware | None:
+        try:
+            return make()
+        except (Exception, SystemExit) as error:
+            self._tell(getattr(make, "__name__", type(make).__name__), "__init__", error)
+            return None
+
+    def _tell(self, name: str, method: str, error: BaseException) -> None:
+        kind = (name, method, type(error).__name__)
+        if kind not in self._told:
+            self._told.add(kind)
+            structlog.get_logger().error("kcl_py.middleware.failed", middleware=name, method=method, error=brief(error))

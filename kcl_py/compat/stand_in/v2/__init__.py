@@ -1,0 +1,1 @@
+"""Stands for ``amazon_kclpy.v2``."""

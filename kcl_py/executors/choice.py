@@ -1,0 +1,35 @@
+"""Which class the worker makes for the user's: that itself, or one that runs its hooks off the event loop."""
+
+from kcl_py.config import Config
+from kcl_py.executors.hosted import is_synchronous
+from kcl_py.executors.origin import origin_of
+from kcl_py.executors.process import in_children
+from kcl_py.executors.thread import in_threads
+from kcl_py.processor import HOOKS, RecordProcessor, preferred_executor
+
+
+def on_executor(processor: type[RecordProcessor], config: Config) -> type[RecordProcessor]:
+    """Return the class to make instances of.
+
+    Args:
+        processor: the user's class, checked.
+        config: says which executor; at most ``delivery.concurrency`` threads run at a time.
+
+    Raises:
+        ProcessorError: a child process could not import the class.
+    """
+    executor = config.delivery.executor or preferred_executor(processor)
+    if executor == "process":
+        origin_of(processor)
+        return in_children(processor)
+    if any(is_synchronous(processor, hook) for hook in HOOKS):
+        return in_threads(processor, config.delivery.concurrency)
+    return processor
+
+
+def as_it_checkpoints(processor: type[RecordProcessor], config: Config) -> Config:
+    """Return the options for a class that has a checkpoint mode of its own, unless one is set."""
+    mode = getattr(processor, "preferred_checkpoint_mode", None)
+    if mode is None or "mode" in config.checkpoint.model_fields_set:
+        return config
+    return config.model_copy(update={"checkpoint": config.checkpoint.model_copy(update={"mode": mode})})

@@ -1,0 +1,1 @@
+"""Middlewares that many need, each in its module; none looks into a payload."""

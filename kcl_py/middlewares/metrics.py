@@ -1,0 +1,72 @@
+"""Counts and durations of a processor's calls, for whatever system shows them."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kcl_py.middleware import Middleware
+from kcl_py.middlewares.outcome import DONE, word
+from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.records import Record, RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a processor."""
+
+    kind: Literal["record", "batch"]
+    outcome: str
+    """``done``, ``retry``, ``rejected``, ``failed``, or ``partly`` of a batch with a mapping."""
+    records: Mapping[str, int]
+    """How many records ended in which way."""
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All calls since the beginning."""
+
+    calls: Mapping[str, int]
+    """How many ended in which way."""
+    records: Mapping[str, int]
+    """The same of records; one that is tried again counts each time."""
+    took_s: float
+    """The sum of their durations, in seconds."""
+    longest_s: float
+
+
+class Metrics(Middleware):
+    """Adds up the calls of all shards of a worker: make one, and list it as it is.
+
+    Args:
+        report: is told of each call when it has ended.
+    """
+
+    def __init__(self, report: Callable[[Call], None] | None = None) -> None:
+        self._report = report
+        self._calls: Counter[str] = Counter()
+        self._records: Counter[str] = Counter()
+        self._took_s = self._longest_s = 0.0
+
+    def snapshot(self) -> Figures:
+        """Return the figures up to now."""
+        return Figures(dict(self._calls), dict(self._records), self._took_s, self._longest_s)
+
+    def after_record(self, record: Record, outcome: RecordOutcome | BaseException, took_s: float) -> None:
+        self._add(Call("record", word(outcome), {word(outcome): 1}, took_s))
+
+    def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        records = Counter({word(outcome): len(batch)})
+        if isinstance(outcome, Mapping):
+            records = Counter(map(word, outcome.values()))
+            records[DONE] = len(batch) - records.total()
+        self._add(Call("batch", word(outcome), +records, took_s))
+
+    def _add(self, call: Call) -> None:
+        self._calls[call.outcome] += 1
+        self._records.update(call.records)
+        self._took_s += call.took_s
+        self._longest_s = max(self._longest_s, call.took_s)
+        if self._report is not None:
+            self._report(call)

@@ -1,0 +1,50 @@
+"""Figures of calls."""
+
+from kcl_py import Record, RecordBatch, Reject, Retry
+from kcl_py.middlewares.metrics import Call, Metrics
+
+RECORDS = [Record(str(number), b"", "k") for number in range(4)]
+BATCH = RecordBatch("orders", "shardId-0", RECORDS, 0)
+
+
+def test_outcomes_of_records_are_counted_and_their_durations_added() -> None:
+    """Each attempt once."""
+    metrics = Metrics()
+    for outcome in (None, None, Retry(), Reject("no"), ValueError("no")):
+        metrics.after_record(RECORDS[0], outcome, 0.5)
+    figures = metrics.snapshot()
+    assert figures.calls == figures.records == {"done": 2, "retry": 1, "rejected": 1, "failed": 1}
+    assert (figures.took_s, figures.longest_s) == (2.5, 0.5)
+
+
+def test_mapping_of_a_batch_counts_each_record() -> None:
+    """Those that it does not name are done."""
+    metrics = Metrics()
+    metrics.after_batch(BATCH, {RECORDS[0]: Reject("no"), RECORDS[1]: ValueError("no")}, 1.0)
+    metrics.after_batch(BATCH, None, 2.0)
+    metrics.after_batch(BATCH, {}, 1.0)
+    metrics.after_batch(BATCH, Retry(), 1.0)
+    figures = metrics.snapshot()
+    assert figures.calls == {"partly": 1, "done": 2, "retry": 1}
+    assert figures.records == {"done": 10, "rejected": 1, "failed": 1, "retry": 4}
+    assert (figures.took_s, figures.longest_s) == (5.0, 2.0)
+
+
+def test_each_call_is_reported() -> None:
+    """For systems that count by themselves."""
+    calls: list[Call] = []
+    metrics = Metrics(calls.append)
+    metrics.after_record(RECORDS[0], None, 0.5)
+    metrics.after_batch(BATCH, {RECORDS[0]: Retry()}, 1.0)
+    assert calls == [
+        Call("record", "done", {"done": 1}, 0.5),
+        Call("batch", "partly", {"retry": 1, "done": 3}, 1.0),
+    ]
+
+
+def test_snapshot_stays_as_it_is() -> None:
+    """It is of one moment."""
+    metrics = Metrics()
+    before = metrics.snapshot()
+    metrics.after_record(RECORDS[0], None, 0.5)
+    assert (before.calls, before.took_s) == ({}, 0.0)
