@@ -18,7 +18,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress
 
-from tests.sim.plan import FAIR, plan
+from tests.sim.plan import FAIR, FORMS, Plan, plan
 from tests.sim.run import Result, live, lives
 from tests.sim.shrink import shrink
 from tests.sim.story import setting, story
@@ -49,6 +49,10 @@ MUST_HAPPEN = {
     "rows deleted": "row deleted",
     "requests carried out": "kcl_py.lease.request_applied",
     "failing batches": "kcl_py.batch.failed",
+    "records given up": "given_up",
+    "skipped": "skipped",
+    "dead letters": "letter",
+    "shards halted": "halts",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",
     "expired iterators": "kcl_py.fetch.iterator_expired",
@@ -70,7 +74,7 @@ def main() -> int:
     if arguments.until_bad:
         return _first_bad(range(arguments.first, arguments.first + arguments.seeds))
     if arguments.seed is not None:
-        return _one(arguments.seed, arguments.log)
+        return _one(plan(arguments.seed, arguments.form), arguments.log)
     return _many(range(arguments.first, arguments.first + arguments.seeds), arguments.processes)
 
 
@@ -80,17 +84,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, help="one life")
+    parser.add_argument("--form", choices=FORMS, default="", help="how records reach processors; default: as drawn")
     parser.add_argument("--fair", action="store_true", help="one life in good weather")
     parser.add_argument("--until-bad", action="store_true", help="stop at the first life that breaks a law")
     parser.add_argument("--log", type=Path, help="where its history goes, with the events of its workers")
     return parser
 
 
-def _one(seed: int, log: Path | None) -> int:
-    result = live(plan(seed), keeps_log=log is not None)
+def _one(chosen: Plan, log: Path | None) -> int:
+    result = live(chosen, keeps_log=log is not None)
     if log is not None:
         log.write_bytes(b"".join(line + b"\n" for line in result.lines))
-    _tell(f"seed {seed}: {setting(plan(seed))}")
+    _tell(f"seed {chosen.seed}: {setting(chosen)}")
     _tell(f"{result.virtual_s:.0f} virtual s, {result.steps} steps, {result.cpu_s:.2f} CPU s")
     if result.broken:
         _explain(result)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kcl_py import Config, Stream
 from kcl_py.clients import Clients
+from kcl_py.dead_letters import DeadLetters
 from kcl_py.leases.dynamodb import DynamoLeaseStore
 from kcl_py.processor import RecordProcessor
 from kcl_py.sources.kinesis.polling import KinesisSource
@@ -42,11 +43,12 @@ class Life:
         links: dict[str, Link],
         clients: dict[str, Any],
         processor: type[RecordProcessor],
+        letters: DeadLetters,
         history: History,
     ) -> None:
         self.name, self.clock, self.links = name, clock, links
         self._config, self._loop, self._clients, self._history = config, loop, clients, history
-        self._processor, self._ids = processor, Ids(draw)
+        self._processor, self._letters, self._ids = processor, letters, Ids(draw)
         self.stream: Stream | None = None
         self.outcome: Outcome | None = None
         self.is_crashed = self.is_paused = self.is_stopping = False
@@ -81,6 +83,7 @@ class Life:
         own = Clients(
             KinesisSource(clients["kinesis"], config.stream, clock=clock),
             DynamoLeaseStore(clients["dynamodb"], config.leases, clock=clock),
+            dead_letters=self._letters,
         )
         stream = Stream(config, processor=self._processor, clients=own, clock=clock, ids=self._ids)
         try:
@@ -109,6 +112,8 @@ class Life:
             owner=stream._worker.owner,
             stores_within_s=stores_within_s,
             ahead_records=config.delivery.max_ahead.records,
+            concurrency=config.delivery.concurrency,
+            retries=config.delivery.retries,
         )
 
     def note_rest(self) -> None:

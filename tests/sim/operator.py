@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
 
 from kcl_py.leases import by_hand, control, pausing
 from kcl_py.leases.attributes import decode_item
 from kcl_py.leases.expressions import update
 from kcl_py.leases.items import row_from_item
-from kcl_py.leases.repositioning import place_of
+from kcl_py.leases.repositioning import Change, place_of
 from kcl_py.leases.requests import RELEASE, SEEK
 from kcl_py.leases.row import LeaseRow, Paused, Request
 from kcl_py.leases.store import Write
@@ -37,6 +38,7 @@ class Operator:
         self._table, self._tables, self._rows, self._history, self._now_s = table, tables, rows, history, now_s
         self._put: dict[str, list[tuple[int, str, float]]] = {}
         self._before: dict[str, int] = {}
+        self._keys = count()
         self.done: Counter[str] = Counter()
         rows.on_moved = self._moved
         self.finished: set[int] = set()
@@ -72,6 +74,12 @@ class Operator:
             if row.native.paused is not None:
                 self._write(pausing.unpause(row))
 
+    def go_on(self) -> None:
+        """Have go on what has halted."""
+        for row in self._table_rows():
+            if row.native.halted is not None and row.native.paused is None and not row.has_ended:
+                self._make(control.resume(row, self._key()))
+
     def _pause_or_resume(self, event: Event) -> None:
         """Do what ``kcl pause`` and ``kcl resume`` do, to one of the shards or to all."""
         does, of = event.what.split()
@@ -79,11 +87,17 @@ class Operator:
         rows = [] if row is None else self._table_rows() if of == "stream" else [row]
         asked = Paused(int((EPOCH_S + self._now_s()) * 1000), is_of_stream=of == "stream")
         for each in rows:
-            changes = control.pause(each, asked) if does == "pause" else control.resume(each, "")
-            for change in changes if not each.has_ended else ():
-                assert change.write is not None
-                self._write(change.write)
+            if not each.has_ended:
+                self._make(control.pause(each, asked) if does == "pause" else control.resume(each, self._key()))
         self.done[event.what] += bool(rows)
+
+    def _key(self) -> str:
+        return f"h{next(self._keys)}"
+
+    def _make(self, changes: list[Change]) -> None:
+        for change in changes:
+            assert change.write is not None
+            self._write(change.write)
 
     def _write(self, write: Write) -> None:
         asked = {"TableName": self._table, "Key": {"leaseKey": {"S": write.key}}, "ReturnValues": "ALL_NEW"}

@@ -18,6 +18,8 @@ FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "dela
 REQUESTS = ("number", "number", "time", "latest", "release")
 PAUSES = ("pause shard", "pause stream", "resume shard", "resume stream")
 SERVICES = ("kinesis", "dynamodb")
+FORMS = ("batch", "mixed", "key", "shard", "none")
+"""How records reach processors: whole batches, batches with an outcome for each record, or lanes by their ordering."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,6 +61,18 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True):
     """Chance of a call to checkpoint, at one place or another."""
 
 
+class Form(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How records reach the processors, and what these say of single ones while the faults last."""
+
+    kind: str = "batch"
+    rejects: float = 0.0
+    """Chance of a record to be refused."""
+    puts_off: float = 0.0
+    """Chance of a record to be put off for seconds."""
+    loses_letters: float = 0.0
+    """Chance of a dead letter not to be stored."""
+
+
 class Plan(msgspec.Struct, frozen=True):
     """One life."""
 
@@ -80,6 +94,7 @@ class Plan(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     wide: bool = False
     """Whether the lease table counts as large, however few rows it has."""
+    form: Form = Form()
     ends_busy: bool = True
     """Whether the fleet is stopped in the middle of its work, and another worker has to go on."""
 
@@ -93,8 +108,8 @@ class Plan(msgspec.Struct, frozen=True):
         return random.Random(f"{what} {self.seed}")
 
 
-def plan(seed: int) -> Plan:
-    """Return the life that ``seed`` stands for: one in twenty is large."""
+def plan(seed: int, kind: str = "") -> Plan:
+    """Return the life that ``seed`` stands for: one in twenty is large. ``kind`` says in which form, if not any."""
     draw = random.Random(f"plan {seed}")
     is_large = draw.random() < 0.05
     slots = draw.randint(4, 8) if is_large else draw.choice((1, 2, 2, 3))
@@ -103,6 +118,8 @@ def plan(seed: int) -> Plan:
     failover_s = 10 if is_large else draw.choice((3, 5, 10, 10))
     options = _options(draw, failover_s)
     options["leases"]["strategy"] = random.Random(f"strategy {seed}").choice(("count", "throughput"))
+    form, delivery = _form(random.Random(f"form {seed}"), kind)
+    options["delivery"] |= delivery
     return Plan(
         seed=seed,
         slots=slots,
@@ -118,6 +135,7 @@ def plan(seed: int) -> Plan:
         stale_s=draw.choice((0.0, 0.0, 1.0)),
         events=_in_order(*_events(draw, slots, calm_s, failover_s), *_requests(seed, calm_s), *_pauses(seed, calm_s)),
         wide=random.Random(f"wide {seed}").random() < 0.25,
+        form=form,
     )
 
 
@@ -164,6 +182,30 @@ def _work(draw: random.Random) -> Work:
     return Work(
         slow=draw.choice((0.0, 0.05, 0.2)), fails=draw.choice((0.0, 0.0, 0.05, 0.2)), saves=draw.choice((0.0, 0.2))
     )
+
+
+def _form(draw: random.Random, kind: str) -> tuple[Form, dict[str, Any]]:
+    """Draw the form, and the options of delivery that belong to it; whole batches come until they are done."""
+    kind = kind or draw.choice(FORMS)
+    if kind == "batch":
+        return Form(), {}
+    form = Form(
+        kind=kind,
+        rejects=draw.choice((0.0, 0.02, 0.1)),
+        puts_off=draw.choice((0.0, 0.02, 0.1)),
+        loses_letters=draw.choice((0.0, 0.1, 0.5)),
+    )
+    policy = draw.choice(("halt", "skip", "dead_letter"))
+    options: dict[str, Any] = {
+        "retries": draw.choice((0, 2, 1000)),
+        "on_failure": policy,
+        "concurrency": draw.choice((1, 3, 64)),
+        "attempt_timeout_s": draw.choice((None, None, 2.0)),
+        "rate": {"records": draw.choice((None, None, 100))},
+    }
+    if policy == "dead_letter":
+        options["dead_letter"] = "file:///letters"
+    return form, options | ({} if kind == "mixed" else {"ordering": kind})
 
 
 def _weather(draw: random.Random) -> tuple[Weather, ...]:

@@ -2,14 +2,18 @@
 
 import asyncio
 import random
+from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import ClassVar
 
 from kcl_py import RecordProcessor
+from kcl_py.dead_letters import DeadLetter, DeadLetterError
 from kcl_py.errors import CheckpointFailedError, LeaseLostError
-from kcl_py.processor import Checkpointer, OwnedShard
-from kcl_py.records import Record, RecordBatch
+from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry, Verdict
+from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard
+from kcl_py.records import Record, RecordBatch, Redelivery
 from tests.sim.history import History
-from tests.sim.plan import Work
+from tests.sim.plan import Form, Work
 from tests.sim.services import number_of
 
 WORK_S = 0.03
@@ -17,6 +21,10 @@ WORK_S = 0.03
 SLOW_S = 4.0
 LONG_S, LONG_CHANCE = 60.0, 0.1
 """Of what is slow, some takes longer than handoffs, stops and leases may; it ends when the faults do."""
+PUT_OFF_S = 8.0
+"""The longest that a record is put off."""
+FINAL_CHANCE = 0.1
+"""Of a dead letter that is not stored to be one that never can be."""
 
 
 class Storm:
@@ -29,100 +37,234 @@ class Storm:
         """Numbers of the records that some processor has finished; shared with who has them read again."""
 
 
-def processor(
-    life: str, work: Work, storm: Storm, history: History, draw: random.Random, *, must_save: bool
-) -> type[RecordProcessor]:
-    """Make the processor class of one worker's life; ``must_save`` when nothing is stored that it does not ask for."""
-    numbers = count()
+class Day:
+    """What one worker's life has in store for its processors.
 
-    def happens(chance: float) -> bool:
-        return storm.is_on and chance > 0 and draw.random() < chance
+    Args:
+        life: its name.
+        on_failure: what happens with a record that is given up, unless a processor chooses.
+        must_save: whether nothing is stored that a processor does not ask for.
+    """
 
-    class Noting(RecordProcessor):
-        shard: OwnedShard
-        number = -1
+    def __init__(
+        self,
+        life: str,
+        work: Work,
+        form: Form,
+        storm: Storm,
+        history: History,
+        draw: random.Random,
+        *,
+        on_failure: FailurePolicy,
+        must_save: bool,
+    ) -> None:
+        self.life, self.work, self.form, self.on_failure, self.must_save = life, work, form, on_failure, must_save
+        self.storm, self.history, self.draw = storm, history, draw
+        self.numbers = count()
 
-        async def initialize(self, shard: OwnedShard) -> None:
-            self.shard, self.number = shard, next(numbers)
-            self._note("initialize")
-            await self._work()
+    def happens(self, chance: float) -> bool:
+        return self.storm.is_on and chance > 0 and self.draw.random() < chance
 
-        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
-            is_done, number, records = False, history.counts["batch"], [number_of(record) for record in batch.records]
-            history.note(
-                "batch",
-                w=life,
-                id=number,
-                processor=self.number,
-                shard=batch.shard_id,
-                epoch=self.shard.epoch,
-                records=records,
-                again=batch.redelivery is not None,
+    async def go_by(self) -> None:
+        """Take some time, and sometimes fail."""
+        left_s = self.draw.uniform(0, WORK_S)
+        if self.happens(self.work.slow):
+            left_s = self.draw.uniform(0, LONG_S if self.happens(LONG_CHANCE) else SLOW_S)
+        while left_s > SLOW_S and self.storm.is_on:
+            left_s -= SLOW_S
+            await asyncio.sleep(SLOW_S)
+        await asyncio.sleep(min(left_s, SLOW_S))
+        if self.happens(self.work.fails):
+            raise ValueError("the plan says so")
+
+    def verdict(self) -> Verdict | None:
+        """Say what a record ends with that has been worked on."""
+        if self.happens(self.form.rejects):
+            return Reject("the plan says so")
+        if self.happens(self.form.puts_off):
+            return Retry(after_s=round(self.draw.uniform(0, PUT_OFF_S), 3))
+        return None
+
+
+class Noting(RecordProcessor):
+    """What all of them do."""
+
+    day: ClassVar[Day]
+    shard: OwnedShard
+    number = -1
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        self.shard, self.number = shard, next(self.day.numbers)
+        self._note("initialize")
+        await self.day.go_by()
+
+    async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
+        """Hear of it, and sometimes choose otherwise than the options do; a crash in here changes nothing."""
+        day, record = self.day, number_of(failure.record)
+        self._say("given_up", n=record, attempts=failure.attempts, rejected=failure.is_rejected)
+        chosen: FailurePolicy | None = day.draw.choice((None, None, "skip", "halt")) if day.storm.is_on else None
+        try:
+            await day.go_by()
+        except ValueError:
+            self._note_policy(record, None)
+            raise
+        self._note_policy(record, chosen)
+        return chosen
+
+    async def lease_lost(self) -> None:
+        self._note("lease_lost")
+        await self.day.go_by()
+
+    async def shard_ended(self, checkpointer: Checkpointer) -> None:
+        self._note("shard_ended")
+        await self.day.go_by()
+
+    async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
+        self._note("shutdown_requested")
+        await self.day.go_by()
+        if self.day.must_save or self.day.draw.random() < 0.5:
+            await checkpointer.checkpoint()
+
+    def _note(self, hook: str) -> None:
+        self._say("hook", hook=hook)
+
+    def _note_policy(self, record: int, chosen: FailurePolicy | None) -> None:
+        """What follows comes before anything else does."""
+        policy = chosen or self.day.on_failure
+        if policy == "skip":
+            self.day.storm.finished.add(record)
+            self._say("skipped", n=record)
+        elif policy == "halt":
+            self._say("halts", n=record)
+
+    def _say(self, event: str, **more: object) -> None:
+        owned = {"processor": self.number, "shard": self.shard.shard_id, "epoch": self.shard.epoch}
+        self.day.history.note(event, w=self.day.life, **owned, **more)
+
+    def _begin(self, records: Sequence[Record], *, again: bool) -> int:
+        """Note a call, and return its number."""
+        call = self.day.history.counts["batch"]
+        numbers, marks = [*map(number_of, records)], [*map(_mark, records)]
+        self._say("batch", id=call, records=numbers, again=again, marks=marks)
+        return call
+
+    def _finish(self, call: int, records: Sequence[Record], verdicts: Mapping[Record, Verdict]) -> None:
+        """Note what is done of a call, and what is not."""
+        done = [number_of(record) for record in records if record not in verdicts]
+        self.day.storm.finished.update(done)
+        left = {"left": [*map(number_of, verdicts)]} if verdicts else {}
+        self.day.history.note("done", w=self.day.life, id=call, **left)
+
+    def _return(self, call: int, verdicts: Mapping[Record, Verdict] | None) -> None:
+        """Note how a call has ended; None: it was cut off, or has raised."""
+        said: dict[str, object] = {"done": verdicts is not None and not verdicts}
+        if verdicts:
+            said["rejected"] = [number_of(one) for one, verdict in verdicts.items() if isinstance(verdict, Reject)]
+            said["after_s"] = max(
+                (each.after_s or 0.0 for each in verdicts.values() if isinstance(each, Retry)), default=0.0
             )
-            try:
-                if len(records) > 1 and happens(work.saves):
-                    await self._save_part(checkpointer, batch, number)
-                await self._work()
-                storm.finished.update(records)
-                history.note("done", w=life, id=number)
-                if happens(work.saves):
-                    await self._save(checkpointer, batch)
-                is_done = True
-            finally:
-                history.note("returned", w=life, id=number, done=is_done)
+        self.day.history.note("returned", w=self.day.life, id=call, **said)
 
-        async def lease_lost(self) -> None:
-            self._note("lease_lost")
-            await self._work()
 
-        async def shard_ended(self, checkpointer: Checkpointer) -> None:
-            self._note("shard_ended")
-            await self._work()
+class Whole(Noting):
+    """Batches that are finished as a whole, of which a part may be checkpointed before."""
 
-        async def shutdown_requested(self, checkpointer: Checkpointer) -> None:
-            self._note("shutdown_requested")
-            await self._work()
-            if must_save or draw.random() < 0.5:
-                await checkpointer.checkpoint()
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+        day = self.day
+        verdicts: Mapping[Record, Verdict] | None = None
+        call = self._begin(batch.records, again=batch.redelivery is not None)
+        try:
+            if len(batch.records) > 1 and day.happens(day.work.saves):
+                await self._save_part(checkpointer, batch, call)
+            await day.go_by()
+            self._finish(call, batch.records, {})
+            if day.happens(day.work.saves):
+                await self._save(checkpointer, batch)
+            verdicts = {}
+        finally:
+            self._return(call, verdicts)
+        return None
 
-        async def _work(self) -> None:
-            left_s = draw.uniform(0, WORK_S)
-            if happens(work.slow):
-                left_s = draw.uniform(0, LONG_S if happens(LONG_CHANCE) else SLOW_S)
-            while left_s > SLOW_S and storm.is_on:
-                left_s -= SLOW_S
-                await asyncio.sleep(SLOW_S)
-            await asyncio.sleep(min(left_s, SLOW_S))
-            if happens(work.fails):
-                raise ValueError("the plan says so")
+    async def _save(self, checkpointer: Checkpointer, batch: RecordBatch) -> None:
+        at = self.day.draw.choice((None, batch, batch.records[-1], batch.records[0]))
+        last = at.records[-1] if isinstance(at, RecordBatch) else at
+        await self._checkpoint(checkpointer, at, last)
 
-        async def _save(self, checkpointer: Checkpointer, batch: RecordBatch) -> None:
-            at = draw.choice((None, batch, batch.records[-1], batch.records[0]))
-            last = at.records[-1] if isinstance(at, RecordBatch) else at
-            await self._checkpoint(checkpointer, batch, at, last)
+    async def _save_part(self, checkpointer: Checkpointer, batch: RecordBatch, call: int) -> None:
+        """Finish some of the records, and say so, before the others."""
+        count = self.day.draw.randrange(1, len(batch.records))
+        self.day.storm.finished.update(number_of(record) for record in batch.records[:count])
+        self.day.history.note("part", w=self.day.life, id=call, count=count)
+        await self._checkpoint(checkpointer, batch.records[count - 1], batch.records[count - 1])
 
-        async def _save_part(self, checkpointer: Checkpointer, batch: RecordBatch, number: int) -> None:
-            """Finish some of the records, and say so, before the others."""
-            count = draw.randrange(1, len(batch.records))
-            storm.finished.update(number_of(record) for record in batch.records[:count])
-            history.note("part", w=life, id=number, count=count)
-            await self._checkpoint(checkpointer, batch, batch.records[count - 1], batch.records[count - 1])
+    async def _checkpoint(
+        self, checkpointer: Checkpointer, at: Record | RecordBatch | None, last: Record | None
+    ) -> None:
+        try:
+            await checkpointer.checkpoint(at)
+        except (LeaseLostError, CheckpointFailedError):
+            if self.day.draw.random() < 0.5:
+                raise
+        else:
+            if last is not None:
+                self._say("saved", n=number_of(last))
 
-        async def _checkpoint(
-            self, checkpointer: Checkpointer, batch: RecordBatch, at: Record | RecordBatch | None, last: Record | None
-        ) -> None:
-            try:
-                await checkpointer.checkpoint(at)
-            except (LeaseLostError, CheckpointFailedError):
-                if draw.random() < 0.5:
-                    raise
-            else:
-                if last is not None:
-                    history.note("saved", w=life, shard=batch.shard_id, epoch=self.shard.epoch, n=number_of(last))
 
-        def _note(self, hook: str) -> None:
-            history.note(
-                "hook", w=life, processor=self.number, shard=self.shard.shard_id, epoch=self.shard.epoch, hook=hook
-            )
+class Mixed(Noting):
+    """Batches with an outcome for each record."""
 
-    return Noting
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+        day, verdicts = self.day, None
+        call = self._begin(batch.records, again=batch.redelivery is not None)
+        try:
+            await day.go_by()
+            verdicts = {record: verdict for record in batch.records if (verdict := day.verdict())}
+            self._finish(call, batch.records, verdicts)
+        finally:
+            self._return(call, verdicts)
+        return verdicts
+
+
+class Single(Noting):
+    """Record by record."""
+
+    async def process(self, record: Record) -> RecordOutcome:
+        day, verdicts = self.day, None
+        call = self._begin([record], again=isinstance(record.redelivery, Redelivery))
+        try:
+            await day.go_by()
+            verdict = day.verdict()
+            verdicts = {record: verdict} if verdict else {}
+            self._finish(call, [record], verdicts)
+        finally:
+            self._return(call, verdicts)
+        assert not isinstance(verdict, Exception)
+        return verdict
+
+
+def processor(day: Day) -> type[RecordProcessor]:
+    """Make the processor class of one worker's life."""
+    form: type[Noting] = {"batch": Whole, "mixed": Mixed}.get(day.form.kind, Single)
+    return type("Noting", (form,), {"day": day})
+
+
+class Letters:
+    """Where dead letters go: a place that sometimes does not take them."""
+
+    def __init__(self, day: Day) -> None:
+        self._day = day
+
+    async def store(self, letter: DeadLetter) -> None:
+        day = self._day
+        await asyncio.sleep(day.draw.uniform(0, WORK_S))
+        if day.happens(day.form.loses_letters):
+            raise DeadLetterError("the plan says so", retryable=day.draw.random() >= FINAL_CHANCE)
+        record = number_of(letter.record)
+        day.storm.finished.add(record)
+        day.history.note("letter", w=day.life, n=record, shard=letter.shard_id)
+
+
+def _mark(record: Record) -> int:
+    """Return what a record says of itself: 0 nothing, -1 that it may have been in hand, else which attempt it is."""
+    again = record.redelivery
+    return again.attempt if isinstance(again, Redelivery) else -1 if again else 0

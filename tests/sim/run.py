@@ -122,7 +122,9 @@ class _Life:
         loop.set_exception_handler(self._on_error)
         self.history = History(loop.time)
         strategy = self._plan.options["leases"].get("strategy", "count")
-        self.history.note("life", seed=self._plan.seed, failover_s=self._plan.failover_s, strategy=strategy)
+        self.history.note(
+            "life", seed=self._plan.seed, failover_s=self._plan.failover_s, strategy=strategy, form=self._plan.form.kind
+        )
         self._world = World(self._plan, self.history)
         try:
             await self._world.live()

@@ -19,7 +19,7 @@ def setting(plan: Plan) -> str:
     options = {name: value for name, value in plan.options.items() if name not in ("leases", "delivery")}
     return (
         f"{plan.slots} workers, {plan.shards} shards, F = {plan.failover_s:g} s, {len(plan.events)} events until "
-        f"{plan.calm_s:g} s; {weather}; {plan.work}; {options}"
+        f"{plan.calm_s:g} s; {weather}; {plan.work}; {plan.form}; {options}; {plan.options['delivery']}"
     )
 
 

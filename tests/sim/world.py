@@ -19,7 +19,7 @@ from tests.sim.history import History
 from tests.sim.life import Life
 from tests.sim.network import Link
 from tests.sim.plan import SERVICES, Event, Plan, Weather
-from tests.sim.processor import Storm, processor
+from tests.sim.processor import PUT_OFF_S, Day, Letters, Storm, processor
 from tests.sim.services import APP, STREAM, Services, number_of
 from tests.simclock import SimClock
 from tests.simloop import sim_loop
@@ -35,6 +35,8 @@ LONG_QUIET_CHANCE, LONG_QUIET_S = 0.2, 4.0
 GRACE_S = 20.0
 SKEWS_S = (0.0, 0.0, -0.4, 0.4, 90.0)
 """How wrong a machine's wall clock can be."""
+MOST_SKEW_S = 100.0
+"""How far two machines' clocks may be apart so that the one heeds what the other has put off."""
 MOST_STEPS = 100_000
 """Of the event loop, for each worker and shard; a life takes a twentieth."""
 STORM_CHANCE = 0.5
@@ -118,6 +120,7 @@ class World:
             for link in life.links.values():
                 link.is_cut = False
         self._services.operator.resume_all()
+        self._services.operator.go_on()
         self.history.note("calm")
         self._services.put(LAST_RECORDS)
 
@@ -128,6 +131,7 @@ class World:
             (self._unread or self._services.rows.standing) and self._loop.time() < ends_at_s
         ):
             self._revive()
+            self._services.operator.go_on()  # with what has halted at last
             if not any(not life.is_over and not life.is_stopping for life in self.lives):
                 self._start(0, "new")
             await asyncio.sleep(0.5)
@@ -140,10 +144,14 @@ class World:
         """How long a fleet without faults may take to have read everything, or to stop.
 
         A holder's row expires, or one that was deleted is made anew, and its parent's before it; a handoff comes
-        between; and one shard is read as fast as its quota allows.
+        between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; a record that
+        a worker has put off waits until the clock of the next one says that it is due.
         """
         handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
-        return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s
+        rate = self.plan.options["delivery"].get("rate", {}).get("records")
+        rated_s = self._services.put_records / rate if rate else 0.0
+        put_off_s = PUT_OFF_S + MOST_SKEW_S if self.plan.form.puts_off else 0.0
+        return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s + rated_s + put_off_s
 
     async def _rested(self) -> None:
         is_long = self._draw.random() < LONG_QUIET_CHANCE
@@ -219,7 +227,17 @@ class World:
         self._faults.append(faults)
         clients = {service: FaultyClient(link, service, faults, clock=clock) for service, link in links.items()}
         self.history.note("start", w=name, id=worker_id, skew_s=clock.skew_s)
-        config, work_draw = self._config(worker_id), self.plan.drawn(f"work {number}")
+        config = self._config(worker_id)
+        day = Day(
+            name,
+            self.plan.work,
+            self.plan.form,
+            self._storm,
+            self.history,
+            self.plan.drawn(f"work {number}"),
+            on_failure=config.delivery.on_failure,
+            must_save=config.checkpoint.mode == "manual",
+        )
         life = Life(
             name,
             config,
@@ -228,14 +246,8 @@ class World:
             draw=draw,
             links=links,
             clients=clients,
-            processor=processor(
-                name,
-                self.plan.work,
-                self._storm,
-                self.history,
-                work_draw,
-                must_save=config.checkpoint.mode == "manual",
-            ),
+            processor=processor(day),
+            letters=Letters(day),
             history=self.history,
         )
         self._slots[slot] = self._by_name[name] = life

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tests.sim.checker.runs import LANES, Run
 from tests.sim.checker.story import MOST_TOLD, Story
 
 FAREWELL_S = 5.0
@@ -73,7 +74,7 @@ def memory_is_bounded(story: Story) -> Iterator[str]:
 def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield what workers are given, and their rests, with how many records they had then: of that shard, or of all."""
     reached: dict[str, dict[str, int]] = defaultdict(dict)
-    finished: dict[str, dict[str, int]] = defaultdict(dict)
+    finished: dict[str, dict[str, Run]] = defaultdict(dict)
     on_its_way: dict[str, dict[str, int]] = defaultdict(dict)
     said_done: set[int] = set()
     for line in story.lines:
@@ -86,23 +87,38 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 shard, begins = story.shard_of[line["first"]], story.place[line["first"]]
                 if life in reached[shard] and begins == on_its_way[shard].get(life) != reached[shard][life]:
                     continue  # asked for by the ownership before, which ended before the answer
-                yield line, begins - finished[shard].setdefault(life, begins)
+                yield line, begins - finished[shard].setdefault(life, Run(begins)).reached
                 reached[shard][life] = begins + line["records"]
-            case "batch" if life in finished[line["shard"]]:
+            case "batch" if life in finished[line["shard"]] and story.form == "batch":
                 before = story.place[line["records"][0]]  # what is before it is done, also by a checkpoint alone
-                known = 0 if line["again"] else finished[line["shard"]][life]
-                finished[line["shard"]][life] = max(known, before)
+                known = 0 if line["again"] else finished[line["shard"]][life].reached
+                finished[line["shard"]][life] = Run(max(known, before))
             case "part":  # what the processor says is finished makes room, though the batch fails
                 last = story.called[line["id"]].records[line["count"] - 1]
-                shard = story.shard_of[last]
-                finished[shard][life] = max(finished[shard].get(life, 0), story.place[last] + 1)
+                finished[story.shard_of[last]].setdefault(life, Run(0)).settle([story.place[last]], ())
             case "done":
                 said_done.add(line["id"])
             case "returned" if line["id"] in said_done:  # who raises then may have said so by a checkpoint
-                last = story.called[line["id"]].records[-1]
-                finished[story.shard_of[last]][life] = story.place[last] + 1
+                batch = story.called[line["id"]]
+                run = finished[batch.shard].setdefault(life, Run(0))
+                left = [story.place[record] for record in batch.left]
+                done = [story.place[record] for record in batch.records if record not in batch.left]
+                if story.form in LANES:
+                    for place in done:
+                        run.add(place)
+                else:
+                    run.settle(done, left)
+            case "skipped" | "letter":
+                finished[line["shard"]].setdefault(life, Run(0)).add(story.place[line["n"]])
             case "rest":
-                yield line, sum(reached[shard].get(life, 0) > place.get(life, 0) for shard, place in finished.items())
+                yield (
+                    line,
+                    sum(
+                        reached[shard].get(life, 0) > runs[life].reached
+                        for shard, runs in finished.items()
+                        if life in runs
+                    ),
+                )
 
 
 def nobody_fails(story: Story) -> Iterator[str]:

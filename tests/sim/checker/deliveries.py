@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.sim.checker.runs import LANES
 from tests.sim.checker.story import MOST_TOLD, NEVER, Batch, Story
 
 
@@ -17,13 +18,19 @@ def every_record_is_finished(story: Story) -> Iterator[str]:
 
 
 def nothing_is_passed_over(story: Story) -> Iterator[str]:
-    """Batches are runs of the shard's order, and none begins while a record before it is unfinished."""
+    """Batches are runs of the shard's order, and none begins while a record before it is unfinished.
+
+    What is left of a batch has gaps. Where each key has its own order, or none has, that is another law's.
+    """
+    if story.form in ("key", "none"):
+        return
     for shard, batches in story.by_shard.items():
         truth = story.truth[shard]
         finished_s = story.finished_s(shard)
         for batch in batches:
             first = story.place[batch.records[0]]
-            if batch.records != truth[first : first + len(batch.records)]:
+            is_rest = story.form == "mixed" and batch.again
+            if batch.records != truth[first : first + len(batch.records)] and not is_rest:
                 yield f"{batch} is no run of its shard's records"
             elif finished_s[first] > batch.began_s:
                 yield f"{batch} begins at record {first} of the shard, and one before it is unfinished"
@@ -31,28 +38,46 @@ def nothing_is_passed_over(story: Story) -> Iterator[str]:
 
 def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
     """Within one processor each batch follows the one before, which has ended, or comes again, and is marked then."""
+    if story.form in LANES:
+        return
     reached: dict[tuple[str, int], Batch] = {}
-    for batch in story.batches:
+    furthest: dict[tuple[str, int], int] = {}
+    settled: set[tuple[str, int]] = set()
+    for line in story.lines:
+        if line["e"] in ("skipped", "letter"):
+            settled.add((line["w"], line["n"]))
+        if line["e"] != "batch":
+            continue
+        batch = story.called[line["id"]]
         before = reached.get((batch.life, batch.processor))
         reached[batch.life, batch.processor] = batch
+        unsettled = () if before is None else before.left or before.records
+        left = {record for record in unsettled if (batch.life, record) not in settled}
         if before is not None and before.ended_s > batch.began_s:
             yield f"{batch} begins before {before} has ended"
         elif batch.again:
-            if before is None or not set(batch.records) <= set(before.records):
+            is_it = set(batch.records) == left if story.form == "mixed" else set(batch.records) <= left
+            if before is None or not is_it:
                 yield f"{batch} is marked as one that comes again, and does not"
         elif before is not None:
-            expected = story.place[before.records[-1]] + 1
-            if before.done_s == NEVER:
+            expected = furthest[batch.life, batch.processor] + 1
+            if before.done_s == NEVER and left:
                 yield f"{batch} follows {before}, which was not finished, and is not marked"
             elif story.place[batch.records[0]] != expected:
                 yield f"{batch} begins at {story.place[batch.records[0]]}, expected {expected}"
+        whose, last = (batch.life, batch.processor), story.place[batch.records[-1]]
+        furthest[whose] = max(last, furthest.get(whose, last))
 
 
 def nothing_finished_comes_again(story: Story) -> Iterator[str]:
     """Within one ownership; where the processor alone decides what is stored, all since its last word may.
 
-    Of a shard whose row was deleted one worker can have two ownerships with the same epoch.
+    Of a shard whose row was deleted one worker can have two ownerships with the same epoch. A processor that begins
+    anew within one gets again what was finished behind a gap.
     """
+    if story.form != "batch":
+        yield from _repeats(story)
+        return
     manual = {line["w"] for line in story.of("up") if line["stores_within_s"] is None}
     reached: dict[tuple[str, str, int], int] = {}
     for line in story.lines:
@@ -68,6 +93,24 @@ def nothing_finished_comes_again(story: Story) -> Iterator[str]:
                 reached[line["w"], line["shard"], line["epoch"]] = story.place[line["n"]] + 1
 
 
+def _repeats(story: Story) -> Iterator[str]:
+    """Of single records that were done, or passed over, in one processor."""
+    finished: set[tuple[str, int, int]] = set()
+    for line in story.lines:
+        match line["e"]:
+            case "batch":
+                batch = story.called[line["id"]]
+                again = [record for record in batch.records if (batch.life, batch.processor, record) in finished]
+                if again:
+                    yield f"{batch} repeats records that are finished: {again[:MOST_TOLD]}"
+            case "returned" if line["done"] or "rejected" in line:
+                batch = story.called[line["id"]]
+                done = set(batch.records) - batch.left
+                finished.update((batch.life, batch.processor, record) for record in done)
+            case "skipped" | "letter":
+                finished.add((line["w"], story.gave_up[line["w"], line["n"]][0], line["n"]))
+
+
 def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
     """Who was asked to go on elsewhere begins there, and all from there on is finished once more.
 
@@ -78,6 +121,8 @@ def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
             batches = (
                 batch for batch in story.by_shard.get(shard, ()) if (batch.life, batch.epoch) == (move.life, move.epoch)
             )
+            if story.form in LANES:
+                batches = (batch for batch in batches if story.place[batch.records[0]] < move.before)
             first = next(batches, None)
             if first is not None and story.place[first.records[0]] != move.before:
                 yield f"{first} begins at {story.place[first.records[0]]} of the shard, asked for was {move.before}"
@@ -107,6 +152,8 @@ def what_is_paused_rests(story: Story) -> Iterator[str]:
 
 def keys_keep_their_order(story: Story) -> Iterator[str]:
     """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
+    if story.form == "none":
+        return
     first: dict[int, Batch] = {}
     for batch in story.batches:
         for record in batch.records:

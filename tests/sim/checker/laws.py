@@ -6,7 +6,7 @@ processors were handed and finished, what the lease table held. All of them impo
 
 from collections.abc import Callable, Iterator
 
-from tests.sim.checker import bounds, deliveries, table
+from tests.sim.checker import attempts, bounds, deliveries, table
 from tests.sim.checker.story import Story
 
 LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
@@ -21,6 +21,12 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     deliveries.ownerships_are_disjoint,
     deliveries.epochs_grow,
     deliveries.parents_come_first,
+    attempts.what_failed_comes_again_as_what_it_is,
+    attempts.nothing_is_given_up_early,
+    attempts.what_was_in_hand_is_marked,
+    attempts.a_lane_is_serial,
+    attempts.what_halts_rests,
+    attempts.no_more_are_in_work_than_may_be,
     table.checkpoints_are_true,
     table.only_the_owner_writes_a_checkpoint,
     table.an_end_is_final,

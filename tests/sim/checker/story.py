@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from tests.sim.checker.runs import LANES, Run
+
 NEVER = float("inf")
 END = "SHARD_END"
 MOST_TOLD = 5
@@ -30,6 +32,14 @@ class Batch:
     ended_s: float = NEVER
     """When the call returned, or nothing of it could run any more: at a pause, unless it rightly goes on after it."""
     done_s: float = NEVER
+    """When all of it was."""
+    left: set[int] = field(default_factory=set)
+    """Records that are not done, where the processor has said so of each."""
+    marks: list[int] = field(default_factory=list)
+    """What each record says of itself: 0 nothing, -1 that it may have been in hand before, else which attempt it is.
+
+    Empty where nobody has noted it.
+    """
     excused_s: float = -NEVER
     """Until then an end counts as that of the last pause: code in the middle of a batch cannot stop while it sleeps."""
 
@@ -90,6 +100,10 @@ class Story:
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
+    gave_up: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    """Processor and epoch in which each life gave each record up."""
+    runs: dict[tuple[str, str, int], Run] = field(default_factory=dict)
+    """What was finished in each ownership, by life, shard and epoch."""
     deleted: set[str] = field(default_factory=set)
     """Shards whose rows an operator has deleted, and those before them whose rows had gone already: they come again."""
     thawed_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -107,6 +121,12 @@ class Story:
     def strategy(self) -> str:
         """What the workers share evenly."""
         found: str = self.lines[0]["strategy"]
+        return found
+
+    @cached_property
+    def form(self) -> str:
+        """How records reached processors."""
+        found: str = self.lines[0].get("form", "batch")
         return found
 
     @cached_property
@@ -184,6 +204,7 @@ def read(lines: Iterable[bytes | str]) -> Story:
     _read_batches(story)
     _read_takes(story)
     _read_moves(story)
+    _read_runs(story)
     for line in story.of("shard"):
         story.parents[line["shard"]] = line["parents"]
     _read_deletions(story)
@@ -212,6 +233,7 @@ def _read_batches(story: Story) -> None:
                 batch = Batch(
                     life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
                 )
+                batch.marks = line.get("marks", [])
                 open_[line["id"]] = story.called[line["id"]] = batch
                 story.batches.append(batch)
                 story.by_shard[batch.shard].append(batch)
@@ -219,8 +241,13 @@ def _read_batches(story: Story) -> None:
                 _finish(story, open_[line["id"]].records[: line["count"]], now_s)
             case "done":
                 batch = open_[line["id"]]
-                batch.done_s = now_s
-                _finish(story, batch.records, now_s)
+                batch.left = set(line.get("left", ()))
+                batch.done_s = NEVER if batch.left else now_s
+                _finish(story, [record for record in batch.records if record not in batch.left], now_s)
+            case "given_up":
+                story.gave_up[life, line["n"]] = line["processor"], line["epoch"]
+            case "skipped" | "letter":
+                _finish(story, [line["n"]], now_s)
             case "returned":
                 open_.pop(line["id"]).end(now_s)
             case "crash" | "pause" | "freeze":
@@ -258,6 +285,45 @@ def _read_takes(story: Story) -> None:
         if line["token"] is not None and line["token"] != tokens.get(line["shard"]):
             tokens[line["shard"]] = line["token"]
             story.took_s.setdefault((line["w"], line["shard"], line["counter"]), line["t"])
+
+
+def _read_runs(story: Story) -> None:
+    """Where a processor begins anew within an ownership, what is finished behind a gap is not known to it."""
+    rows: dict[str, dict[str, Any]] = {}
+    for line in story.lines:
+        match line["e"]:
+            case "row":
+                rows[line["shard"]] = line
+            case "batch":
+                batch = story.called[line["id"]]
+                run = story.runs.get((batch.life, batch.shard, batch.epoch))
+                if run is None or run.processor != batch.processor:
+                    begins = _begins(story, batch.shard, rows.get(batch.shard), line["t"])
+                    anew = Run(begins, processor=batch.processor, steps=[] if run is None else run.steps)
+                    story.runs[batch.life, batch.shard, batch.epoch] = anew
+            case "done":
+                batch = story.called[line["id"]]
+                run = story.runs[batch.life, batch.shard, batch.epoch]
+                places = {record: story.place[record] for record in batch.records}
+                done = [place for record, place in places.items() if record not in batch.left]
+                if story.form in LANES:
+                    for place in done:
+                        run.add(place)
+                else:
+                    run.settle(done, [places[record] for record in batch.left])
+                run.steps.append((line["t"], run.reached))
+            case "skipped" | "letter":
+                _, epoch = story.gave_up[line["w"], line["n"]]
+                run = story.runs[line["w"], line["shard"], epoch]
+                run.add(story.place[line["n"]])
+                run.steps.append((line["t"], run.reached))
+
+
+def _begins(story: Story, shard: str, row: dict[str, Any] | None, at_s: float) -> int:
+    """Return where in a shard a processor begins then."""
+    if row is None or row["checkpoint"] in SENTINELS:
+        return next((move.before for move in reversed(story.moves.get(shard, ())) if move.at_s <= at_s), 0)
+    return story.covered(shard, row["checkpoint"])
 
 
 def _read_moves(story: Story) -> None:

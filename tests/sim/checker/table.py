@@ -70,7 +70,8 @@ def only_the_owner_writes_a_checkpoint(story: Story) -> Iterator[str]:
                 yield f"{line['shard']}: {line['w']} freed the row of {owner} at {line['t']:.3f}"
             if before["checkpoint"] == line["checkpoint"]:
                 continue
-            if before["token"] != line["token"] and line["checkpoint"] != END and not is_move(before, line):
+            is_answer = before.get("kind") in ("seek", "resume") and "request" not in line
+            if before["token"] != line["token"] and line["checkpoint"] != END and not is_answer:
                 yield f"{line['shard']}: a take by {line['w']} moved the checkpoint at {line['t']:.3f}"
             elif not is_owner:
                 yield f"{line['shard']}: {line['w']} moved the checkpoint of {before['owner']} at {line['t']:.3f}"
@@ -174,11 +175,6 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         if line["hook"] == "shutdown_requested" and line["t"] >= story.calm_s
     }
     lost = _lost(story)
-    finished: dict[tuple[str, str, int], int] = defaultdict(int)
-    for batch in story.batches:
-        if batch.done_s < NEVER:
-            ownership = batch.life, batch.shard, batch.epoch
-            finished[ownership] = max(story.place[batch.records[-1]] + 1, finished[ownership])
     epochs: dict[str, int] = {}
     held: dict[str, dict[str, Any]] = {}
     for line in story.of("row"):
@@ -188,7 +184,8 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
             epochs[shard] = line["counter"]
         lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
-        is_short = story.covered(shard, line["checkpoint"]) < finished[ownership]
+        run = story.runs.get(ownership)
+        is_short = run is not None and story.covered(shard, line["checkpoint"]) < run.reached
         is_over = ownership in lost or story.was_cut_off(life, story.took_s.get(ownership, NEVER))
         can_store = line["t"] >= story.calm_s and not is_over and (life not in manual or ownership in asked)
         if lets_go and can_store and is_short:
@@ -201,18 +198,15 @@ def what_is_finished_is_soon_stored(story: Story) -> Iterator[str]:
     resting = {line["w"] for line in story.of("rest")}
     within_s = {line["w"]: line["stores_within_s"] for line in story.of("up") if line["w"] in resting}
     rows, lost = story.rows(rest_s), _lost(story)
-    for batch in story.batches:
-        if batch.done_s < story.calm_s or within_s.get(batch.life) is None or batch.shard not in rows:
+    for (life, shard, epoch), run in story.runs.items():
+        if within_s.get(life) is None or shard not in rows or (life, shard, epoch) in lost:
             continue
-        if (batch.life, batch.shard, batch.epoch) in lost:
+        if shard in story.deleted:  # with its row what was stored is gone
             continue
-        if batch.shard in story.deleted:  # with its row what was stored is gone
-            continue
-        if any(move.at_s > batch.done_s for move in story.moves.get(batch.shard, ())):
-            continue
-        is_due = batch.done_s + within_s[batch.life] + SLACK_S < rest_s
-        if is_due and story.covered(batch.shard, rows[batch.shard]["checkpoint"]) <= story.place[batch.records[-1]]:
-            yield f"{batch} is finished, and not stored by {rest_s:.3f}"
+        due_s = rest_s - within_s[life] - SLACK_S
+        reached = run.by(due_s, since_s=max(story.calm_s, *(move.at_s for move in story.moves.get(shard, ())), 0.0))
+        if story.covered(shard, rows[shard]["checkpoint"]) < reached:
+            yield f"{shard}: {life} had finished {reached} records by {due_s:.3f}, not stored by {rest_s:.3f}"
 
 
 def shares_are_even(story: Story) -> Iterator[str]:
