@@ -76,7 +76,7 @@ class Operator:
 
     def go_on(self) -> None:
         """Have go on what has halted."""
-        for row in self._table_rows():
+        for row in self._table_rows() if self._rows.halted else ():
             if row.native.halted is not None and row.native.paused is None and not row.has_ended:
                 self._make(control.resume(row, self._key()))
 

@@ -109,9 +109,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(seed: int, kind: str = "") -> Plan:
-    """Return the life that ``seed`` stands for: one in twenty is large. ``kind`` says in which form, if not any."""
+    """Return the life that ``seed`` stands for: one in fifty is large. ``kind`` says in which form, if not any."""
     draw = random.Random(f"plan {seed}")
-    is_large = draw.random() < 0.05
+    is_large = draw.random() < 0.02
     slots = draw.randint(4, 8) if is_large else draw.choice((1, 2, 2, 3))
     shards = draw.choice((8, 8, 16, 16, 32, 64)) if is_large else draw.randint(1, 5)
     calm_s = draw.uniform(40, 70)

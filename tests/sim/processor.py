@@ -61,6 +61,8 @@ class Day:
         self.life, self.work, self.form, self.on_failure, self.must_save = life, work, form, on_failure, must_save
         self.storm, self.history, self.draw = storm, history, draw
         self.numbers = count()
+        self.given_up: dict[int, dict[str, object]] = {}
+        """In which ownership each record was."""
 
     def happens(self, chance: float) -> bool:
         return self.storm.is_on and chance > 0 and self.draw.random() < chance
@@ -101,6 +103,7 @@ class Noting(RecordProcessor):
     async def handle_failed(self, failure: Failure) -> FailurePolicy | None:
         """Hear of it, and sometimes choose otherwise than the options do; a crash in here changes nothing."""
         day, record = self.day, number_of(failure.record)
+        day.given_up[record] = self._owned
         self._say("given_up", n=record, attempts=failure.attempts, rejected=failure.is_rejected)
         chosen: FailurePolicy | None = day.draw.choice((None, None, "skip", "halt")) if day.storm.is_on else None
         try:
@@ -138,8 +141,11 @@ class Noting(RecordProcessor):
             self._say("halts", n=record)
 
     def _say(self, event: str, **more: object) -> None:
-        owned = {"processor": self.number, "shard": self.shard.shard_id, "epoch": self.shard.epoch}
-        self.day.history.note(event, w=self.day.life, **owned, **more)
+        self.day.history.note(event, w=self.day.life, **self._owned, **more)
+
+    @property
+    def _owned(self) -> dict[str, object]:
+        return {"processor": self.number, "shard": self.shard.shard_id, "epoch": self.shard.epoch}
 
     def _begin(self, records: Sequence[Record], *, again: bool) -> int:
         """Note a call, and return its number."""
@@ -261,7 +267,7 @@ class Letters:
             raise DeadLetterError("the plan says so", retryable=day.draw.random() >= FINAL_CHANCE)
         record = number_of(letter.record)
         day.storm.finished.add(record)
-        day.history.note("letter", w=day.life, n=record, shard=letter.shard_id)
+        day.history.note("letter", w=day.life, n=record, **day.given_up[record])
 
 
 def _mark(record: Record) -> int:

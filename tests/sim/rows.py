@@ -28,6 +28,11 @@ class Rows:
         """The shards of whose holders something is asked, but of those that have ended."""
         return [key for key, row in self._known.items() if row.get("request") and row["checkpoint"] != "SHARD_END"]
 
+    @property
+    def halted(self) -> list[str]:
+        """The shards that stand still, and of whose holders nothing is asked."""
+        return [key for key, row in self._known.items() if "halted" in row and "request" not in row]
+
     def follow(self, life: str, operation: str, params: Any, reply: Any) -> None:
         """Take over one request of ``life`` and its reply."""
         match operation:
@@ -61,6 +66,8 @@ class Rows:
             shown["kind"] = _text(request["M"], "kind")
         if paused := native.get("paused"):
             shown["paused"] = paused["M"]["at"]["N"]
+        if "halted" in native:
+            shown["halted"] = _text(native["halted"]["M"], "position")
         if "quiet" in native:
             shown["quiet"] = native["quiet"]["N"]
         key, before = item["leaseKey"]["S"], self._known.get(item["leaseKey"]["S"], {})

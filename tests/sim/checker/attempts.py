@@ -142,7 +142,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
                 if line["done"]:
                     finished.add((*whose, record))
             case "skipped" | "letter":
-                finished.add((line["w"], story.gave_up[line["w"], line["n"]][0], line["n"]))
+                finished.add((line["w"], line["processor"], line["n"]))
 
 
 def what_halts_rests(story: Story) -> Iterator[str]:

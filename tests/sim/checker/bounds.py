@@ -100,16 +100,15 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 said_done.add(line["id"])
             case "returned" if line["id"] in said_done:  # who raises then may have said so by a checkpoint
                 batch = story.called[line["id"]]
-                run = finished[batch.shard].setdefault(life, Run(0))
                 left = [story.place[record] for record in batch.left]
                 done = [story.place[record] for record in batch.records if record not in batch.left]
-                if story.form in LANES:
+                if story.form not in LANES:
+                    finished[batch.shard].setdefault(life, Run(0)).settle(done, left)
+                elif run := finished[batch.shard].get(life):
                     for place in done:
                         run.add(place)
-                else:
-                    run.settle(done, left)
-            case "skipped" | "letter":
-                finished[line["shard"]].setdefault(life, Run(0)).add(story.place[line["n"]])
+            case "skipped" | "letter" if life in finished[line["shard"]]:
+                finished[line["shard"]][life].add(story.place[line["n"]])
             case "rest":
                 yield (
                     line,

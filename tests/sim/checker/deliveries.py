@@ -108,7 +108,7 @@ def _repeats(story: Story) -> Iterator[str]:
                 done = set(batch.records) - batch.left
                 finished.update((batch.life, batch.processor, record) for record in done)
             case "skipped" | "letter":
-                finished.add((line["w"], story.gave_up[line["w"], line["n"]][0], line["n"]))
+                finished.add((line["w"], line["processor"], line["n"]))
 
 
 def what_is_asked_for_is_read(story: Story) -> Iterator[str]:

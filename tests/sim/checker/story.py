@@ -100,8 +100,6 @@ class Story:
     parents: dict[str, list[str]] = field(default_factory=dict)
     took_s: dict[tuple[str, str, int], float] = field(default_factory=dict)
     """When each life first took each shard with each epoch: when its write had effect, whatever it knows of it."""
-    gave_up: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    """Processor and epoch in which each life gave each record up."""
     runs: dict[tuple[str, str, int], Run] = field(default_factory=dict)
     """What was finished in each ownership, by life, shard and epoch."""
     deleted: set[str] = field(default_factory=set)
@@ -176,12 +174,16 @@ class Story:
             return len(self.truth.get(shard, ()))
         return 0 if checkpoint in SENTINELS else bisect_right(self.numbers.get(shard, []), int(checkpoint))
 
+    @cached_property
+    def _cuts(self) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["e"] in ("cut", "storm") and line["service"] != "kinesis"]
+
     def was_cut_off(self, life: str, took_s: float) -> bool:
         """Whether an ownership may have ended by itself: for too long its heartbeats met a cut, or storms of faults."""
         least_s = self.failover_s * 2 / 3 - max(1.0, self.failover_s / 10)
         begun_s, ended_s = took_s, took_s
-        for line in self.lines:
-            if line["e"] not in ("cut", "storm") or line["service"] == "kinesis" or line.get("w", life) != life:
+        for line in self._cuts:
+            if line.get("w", life) != life:
                 continue
             if line["t"] > ended_s:
                 begun_s = line["t"]
@@ -244,8 +246,6 @@ def _read_batches(story: Story) -> None:
                 batch.left = set(line.get("left", ()))
                 batch.done_s = NEVER if batch.left else now_s
                 _finish(story, [record for record in batch.records if record not in batch.left], now_s)
-            case "given_up":
-                story.gave_up[life, line["n"]] = line["processor"], line["epoch"]
             case "skipped" | "letter":
                 _finish(story, [line["n"]], now_s)
             case "returned":
@@ -313,8 +313,7 @@ def _read_runs(story: Story) -> None:
                     run.settle(done, [places[record] for record in batch.left])
                 run.steps.append((line["t"], run.reached))
             case "skipped" | "letter":
-                _, epoch = story.gave_up[line["w"], line["n"]]
-                run = story.runs[line["w"], line["shard"], epoch]
+                run = story.runs[line["w"], line["shard"], line["epoch"]]
                 run.add(story.place[line["n"]])
                 run.steps.append((line["t"], run.reached))
 
