@@ -171,6 +171,9 @@ class Batches:
                 self._go_by(batch, sequel)
                 return
             batch.owed = {}
+            if batch.due_at > self._clock.monotonic():
+                self._batching.delay(batch, batch.due_at)
+                return
         await self._settle(batch, await self._hand_over(batch))
 
     async def _hand_over(self, batch: Batch) -> Mapping[int, Verdict]:
@@ -200,8 +203,9 @@ class Batches:
         if not batch.left:
             self._batching.settle(batch)
         elif isinstance(sequel, Again):
-            batch.owed = sequel.owed
-            self._batching.delay(batch, self._clock.monotonic() + sequel.pause_s)
+            now = self._clock.monotonic()
+            batch.owed, batch.due_at = sequel.owed, max(batch.due_at, now + sequel.then_s)
+            self._batching.delay(batch, now + sequel.pause_s)
         else:
             self._batching.drop(batch)
             if sequel is not None:

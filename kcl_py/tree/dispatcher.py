@@ -87,8 +87,8 @@ class Dispatcher:
         self._due_ms = {each.sequence_number: each.due_ms for each in later}
         self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
-        self._owed: dict[Item, Mapping[int, Verdict]] = {}
-        """Records that are given up, and not settled yet."""
+        self._owed: dict[Item, tuple[Mapping[int, Verdict], float]] = {}
+        """Records that are given up, and not settled yet; and from when on the others come again."""
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
@@ -286,17 +286,21 @@ class Dispatcher:
             due_ms = self._form.due_ms(item, self._due_ms) if self._due_ms else None
             if due_ms is None or not 0 < (pause_s := due_ms / 1000 - self._clock.time()) <= LONGEST_S:
                 return item
-            self._lanes.delay(item, self._clock.monotonic() + pause_s)
-            self._set_timer()
+            self._delay(item, self._clock.monotonic() + pause_s)
         return None
 
     async def _handle(self, item: Item) -> None:
         """Make an attempt; where records of an earlier one are to be given up first, see to that."""
-        if owed := self._owed.pop(item, None):
-            if self._comes_again(item, await self._sequel.give_up(self._troubles[item], owed, *self._of(item))):
+        if item in self._owed:
+            owed, due_at = self._owed.pop(item)
+            sequel = await self._sequel.give_up(self._troubles[item], owed, *self._of(item))
+            if self._comes_again(item, sequel, due_at):
                 return
             if self._is_stopped or not self._form.left(item):
                 self._let_go(item)
+                return
+            if due_at > self._clock.monotonic():
+                self._delay(item, due_at)
                 return
         await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
 
@@ -324,14 +328,18 @@ class Dispatcher:
             self._has_moved = True
             self._owner.ref.tell(Moved())
 
-    def _comes_again(self, item: Item, sequel: Again | Stuck | None) -> bool:
-        """Put an item off, if that is what comes next."""
+    def _delay(self, item: Item, due_at: float) -> None:
+        self._lanes.delay(item, due_at)
+        self.has_put_off |= item in self._troubles and self._troubles[item].is_put_off
+        self._set_timer()
+
+    def _comes_again(self, item: Item, sequel: Again | Stuck | None, due_at: float = 0.0) -> bool:
+        """Put an item off, if that is what comes next; until ``due_at`` those of it that are not given up."""
         if isinstance(sequel, Again):
+            now = self._clock.monotonic()
             if sequel.owed:
-                self._owed[item] = sequel.owed
-            self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
-            self.has_put_off |= self._troubles[item].is_put_off
-            self._set_timer()
+                self._owed[item] = sequel.owed, max(due_at, now + sequel.then_s)
+            self._delay(item, now + sequel.pause_s)
             return True
         if sequel is not None and not self._is_stopped:
             self.stop()

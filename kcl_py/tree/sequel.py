@@ -1,7 +1,7 @@
 """What comes after an attempt that has failed: another one after a pause, or the failure policy."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kcl_py.delivery import verdicts
@@ -23,6 +23,8 @@ class Again:
     pause_s: float
     owed: Mapping[int, Verdict] = field(default_factory=dict)
     """Records that are given up and have to be settled before that."""
+    then_s: float = 0.0
+    """How long after this, if those have to be, the others come again at the earliest."""
 
 
 class Sequel:
@@ -69,9 +71,9 @@ class Sequel:
         self.note(trouble, failed, max(again, default=None))
         given_up = {index: failed[index] for index, pause_s in pauses.items() if pause_s is None}
         sequel = await self.give_up(trouble, given_up, record_of, finish)
-        if sequel is not None:
-            return sequel
-        return Again(max(again)) if again and not self._is_over() else None
+        if sequel is None:
+            return Again(max(again)) if again and not self._is_over() else None
+        return replace(sequel, then_s=max(again, default=0.0)) if isinstance(sequel, Again) else sequel
 
     async def give_up(
         self,

@@ -227,6 +227,24 @@ async def test_batch_waits_until_the_letter_of_a_record_is_stored() -> None:
 
 
 @simulated
+async def test_record_that_was_put_off_waits_also_where_a_letter_had_to_wait_first() -> None:
+    """The letter is stored within a second, and the other record of the batch was put off for a minute."""
+
+    def mixed(batch: Batched) -> dict[Record, Reject | Retry]:
+        return {batch.items[0][0]: Reject("malformed"), batch.items[1][0]: Retry(after_s=60.0)}
+
+    counter = Counter(batchers={"s3": Batcher(max_records=2)}, batch_answers=[mixed])
+    box = Letterbox(failures=[ConnectionError("no answer")])
+    delivery = LETTERS | {"retries": 3, "backoff_s": 0.1}
+    async with a_pipeline(keyed("aa"), processor=counter.counter(), dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await asyncio.sleep(59.0)
+        assert [numbers for numbers, _ in counter.told()] == [[1, 2]]
+        assert len(box.stored) == 1
+        await until(lambda: prefix(played) == 2, within_s=2.0)
+
+
+@simulated
 async def test_stop_drops_a_batch_whose_letter_waits() -> None:
     """Its record is not finished, and comes again."""
     counter = Counter(batchers={"s3": Batcher(max_records=2)}, batch_answers=[Reject("malformed")])
