@@ -43,12 +43,13 @@ def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
     reached: dict[tuple[str, int], Batch] = {}
     furthest: dict[tuple[str, int], int] = {}
     settled: set[tuple[str, int, int]] = set()
+    batches = iter(story.batches)
     for line in story.lines:
         if line["e"] in ("skipped", "letter"):
             settled.add((line["w"], line["processor"], line["n"]))
         if line["e"] != "batch":
             continue
-        batch = story.called[line["id"]]
+        batch = next(batches)
         before = reached.get((batch.life, batch.processor))
         reached[batch.life, batch.processor] = batch
         unsettled = () if before is None else before.left or before.records
