@@ -171,6 +171,9 @@ class Batches:
                 self._go_by(batch, sequel)
                 return
             batch.owed = {}
+            if batch.due_at > self._clock.monotonic():
+                self._batching.delay(batch, batch.due_at)
+                return
         await self._settle(batch, await self._hand_over(batch))
 
     async def _hand_over(self, batch: Batch) -> Mapping[int, Verdict]:
@@ -193,7 +196,9 @@ class Batches:
             return
         trouble = batch.trouble = batch.trouble or Trouble(self._clock.time())
         trouble.note(failed)
-        self._go_by(batch, await self._sequel.of(trouble, failed, *self._of(batch)))
+        sequel = await self._sequel.of(trouble, failed, *self._of(batch))
+        batch.due_at = sequel.due_at if isinstance(sequel, Again) else 0.0
+        self._go_by(batch, sequel)
 
     def _go_by(self, batch: Batch, sequel: Again | Stuck | None) -> None:
         """Do what comes after an attempt of which something has failed."""
