@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from anyio.lowlevel import checkpoint
 
 from actors import Actor, OwnedTask, Timer
-from kcl_py.delivery.batching import Batch
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.hook import ABANDON_S
 from kcl_py.delivery.lanes import Item, Lanes
@@ -26,7 +25,7 @@ from kcl_py.records import Record
 from kcl_py.tree.batches import Batches
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.sequel import Again, Sequel
-from kcl_py.tree.work import Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
+from kcl_py.tree.work import BatchHand, Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 TURNS = 16
@@ -175,7 +174,7 @@ class Dispatcher:
 
     def _note_ended(self, ended: WorkEnded) -> None:
         """One that somebody has cancelled has failed with what it had in hand."""
-        if isinstance(ended.hand, Batch):
+        if isinstance(ended.hand, BatchHand):
             self._batches.note_ended(ended.hand, ended.error)
             return
         self._batches.note_put()
