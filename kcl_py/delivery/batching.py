@@ -35,7 +35,7 @@ class Batch:
     owed: Mapping[int, Verdict] = field(default_factory=dict)
     """Those that are given up, and not settled yet."""
     due_at: float = 0.0
-    """From when on the others come again, while some are."""
+    """When the others are due, once those are settled."""
 
 
 class _Line:

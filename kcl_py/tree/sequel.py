@@ -23,8 +23,8 @@ class Again:
     pause_s: float
     owed: Mapping[int, Verdict] = field(default_factory=dict)
     """Records that are given up and have to be settled before that."""
-    then_s: float = 0.0
-    """How long after this, if those have to be, the others come again at the earliest."""
+    due_at: float = 0.0
+    """When the others are due, once those are settled; monotonic seconds."""
 
 
 class Sequel:
@@ -63,6 +63,7 @@ class Sequel:
         Returns:
             What comes next; None: nothing, since all are finished or it is over.
         """
+        began_at = self._clock.monotonic()
         pauses = {
             index: verdicts.pause_s(verdict, trouble.attempts, self._options, self._jitter)
             for index, verdict in sorted(failed.items())
@@ -71,9 +72,11 @@ class Sequel:
         self.note(trouble, failed, max(again, default=None))
         given_up = {index: failed[index] for index, pause_s in pauses.items() if pause_s is None}
         sequel = await self.give_up(trouble, given_up, record_of, finish)
-        if sequel is None:
-            return Again(max(again)) if again and not self._is_over() else None
-        return replace(sequel, then_s=max(again, default=0.0)) if isinstance(sequel, Again) else sequel
+        if isinstance(sequel, Again) and again:
+            return replace(sequel, due_at=began_at + max(again))
+        if sequel is not None:
+            return sequel
+        return Again(max(again)) if again and not self._is_over() else None
 
     async def give_up(
         self,
@@ -82,7 +85,10 @@ class Sequel:
         record_of: Callable[[int], Record],
         finish: Callable[[int], object],
     ) -> Again | Stuck | None:
-        """Settle records that are not tried again; the arguments and what is returned are as of ``of``."""
+        """Settle records that are not tried again; the arguments and what is returned are as of ``of``.
+
+        When others of the same attempt are due, its caller knows.
+        """
         for index, verdict in failed.items():
             if self._is_over():
                 return None
