@@ -15,6 +15,7 @@ from kcl_py.compat.kclpy import adapt, standing_in
 from kcl_py.compat.versions import version_of
 from kcl_py.errors import ProcessorError
 from kcl_py.middleware import middleware_faults
+from kcl_py.offers import Records
 from kcl_py.printable import one_line
 from kcl_py.processor import FORMS, HOOKS, Executor, RecordProcessor, preferred_executor
 
@@ -99,6 +100,10 @@ def processor_faults(found: object, executor: Executor | None = None) -> list[st
         hint = "; decorate it with @kcl_py.processor" if isinstance(found, FunctionType) else ""
         hint += "; it is written for amazon_kclpy: give kcl_py.compat.kclpy.adapt of it" * bool(version_of(found))
         return [f"expected a subclass of kcl_py.RecordProcessor, found {kind} that is none{hint}"]
+    if found is Records:
+        return [
+            "expected a processor of yours, found kcl_py.Records: that needs a program that loops over Stream.records()"
+        ]
     misspelt = _misspelt_hooks(found)
     faults = [
         f"expected a hook of RecordProcessor, found {name!r}; did you mean {misspelt[name]}?" for name in misspelt

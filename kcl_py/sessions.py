@@ -80,8 +80,7 @@ class Sessions:
             yield
         finally:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])  # raises what is cancelled here, and not that the task was
 
     async def _keep_fresh(self, clock: Clock) -> None:
         lives_s: dict[int, float] = {}

@@ -103,6 +103,15 @@ class Caller:
         self.is_held_back = False
         self._running = self._pause = None
 
+    def cut_off(self) -> bool:
+        """Name the hook that still runs although its time is over; return whether no other is to be called."""
+        hook = self.hook
+        if hook is not None and hook.has_begun and self.is_running:
+            self._log.warning("kcl_py.processor.cut_off", hook=hook.name)
+        return hook is not None and (
+            hook.name == "lease_lost" or (hook.name == "shutdown_requested" and hook.has_begun)
+        )
+
     async def all_ended(self) -> None:
         """Wait until nothing runs any more that was cancelled."""
         for task in list(self.ending):

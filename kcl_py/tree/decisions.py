@@ -25,7 +25,7 @@ class Decisions:
     def note(self, plan: Plan, now: float) -> None:
         """Say what has changed with this plan."""
         if plan.held_off not in (None, self.held_off):
-            self._log.info("kcl_py.worker.held_off", why=plan.held_off)
+            self._log.info("kcl_py.worker.held_off", why=plan.held_off.value)
         self.held_off = plan.held_off
         if not plan.spilled:
             if self._has_warned:

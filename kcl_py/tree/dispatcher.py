@@ -78,7 +78,7 @@ class Dispatcher:
         log: Any,
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
-        self._owner, self._batches = owner, batches
+        self._owner, self._batches, self._log = owner, batches, log
         self._sequel = Sequel(worker, form.name, giving_up, fence, lambda: self._is_stopped, log)
         self._clock, self._slots = worker.clock, worker.slots
         self._lanes = Lanes("shard" if form.is_serial else worker.config.delivery.ordering)
@@ -115,6 +115,14 @@ class Dispatcher:
     def unfinished(self) -> int:
         """Records in the user's hands."""
         return sum(len(self._form.left(item)) for item in self._lanes.in_hand) + self._batches.unfinished
+
+    def cut_off(self) -> int:
+        """Say what is still in the user's hands although the time for it is over; return how many records that are."""
+        unfinished, head = self.unfinished, self._ledger.head
+        if unfinished and head is not None:
+            position = head.records[head.next].sequence_number
+            self._log.warning("kcl_py.shard.cut_off", records=unfinished, position=position)
+        return unfinished
 
     def put_off(self) -> tuple[Later, ...]:
         """The records that the processor has put off, and those before it; at the end, those that were."""

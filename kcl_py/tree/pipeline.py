@@ -339,7 +339,7 @@ class Pipeline(Supervisor):
 
     def _say_farewell(self) -> None:
         """Cancel what runs and call the last hook of an ownership that ends before its work is done."""
-        self._unfinished = 0 if self._dispatcher is None else self._dispatcher.unfinished
+        self._unfinished = 0 if self._dispatcher is None else self._dispatcher.cut_off()
         self._end_tasks()
         self._is_draining = True
         self.state = "draining"
@@ -354,9 +354,7 @@ class Pipeline(Supervisor):
         self._caller.call(name, contained(lambda: call(processor), name, self._log), self._say_drained)
 
     def _run_out_of_time(self) -> None:
-        hook = self._caller.hook
-        if hook is not None and (hook.name == "lease_lost" or (hook.name == "shutdown_requested" and hook.has_begun)):
-            self._log.warning("kcl_py.processor.cut_off", hook=hook.name)
+        if self._caller.cut_off():
             self._say_drained()
         else:
             self._say_farewell()

@@ -167,12 +167,13 @@ def test_check_says_of_a_function_what_was_expected_and_found(folder: Path) -> N
     assert error_lines(done) == [f"error: worker.yaml: processor: cannot use processor 'functions:handle': {fault}"]
 
 
-def test_check_refuses_a_processor_that_needs_a_loop(folder: Path) -> None:
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_processor_that_needs_a_loop_is_refused_with_the_reason(folder: Path, command: str) -> None:
     """Nobody would take the records."""
-    done = kcl(folder, "check", write(folder, GOOD.replace("mine:Good", "kcl_py:Records")))
-    assert error_lines(done) == [
-        "error: worker.yaml: processor: expected process_records or process to be overridden, found neither"
-    ]
+    [line] = error_lines(kcl(folder, command, write(folder, GOOD.replace("mine:Good", "kcl_py:Records"))))
+    assert line.endswith(
+        "expected a processor of yours, found kcl_py.Records: that needs a program that loops over Stream.records()"
+    )
 
 
 def test_check_imports_the_processor_of_a_variable_beside_other_faults(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from kcl_py.config import Aws, Config, Delivery, Leases, Service
 from kcl_py.errors import ConfigError
+from kcl_py.options import options
 from kcl_py.sources.source import LATEST, TRIM_HORIZON, Position, PositionKind
 
 REQUIRED: dict[str, Any] = {"app": "demo", "stream": "flights", "processor": "flights:Flights"}
@@ -113,6 +114,11 @@ def test_start_without_zone_is_answered_with_the_same_time_in_utc() -> None:
         ({"app": "a b"}, "app: expected a name (1 to 255 of a-z A-Z 0-9 _ . -), found 'a b'"),
         ({"app": 123}, "app: expected a name (1 to 255 of a-z A-Z 0-9 _ . -), found '123'"),
         ({"stream": "a/b"}, "stream: expected the name or ARN of a stream, found 'a/b'"),
+        ({"stream": "orders.*"}, "stream: expected the name or ARN of a stream, found 'orders.*'"),
+        ({"stream": "orders.>"}, "stream: expected the name or ARN of a stream, found 'orders.>'"),
+        ({"stream": "*"}, "stream: expected the name or ARN of a stream, found '*'"),
+        ({"stream": ""}, "stream: expected the name or ARN of a stream, found nothing"),
+        ({"stream": "a" * 129}, "stream: expected the name or ARN of a stream, found '"),
         ({"processor": "flights.Flights"}, "processor: expected module:Class, found 'flights.Flights'"),
         ({"leases": {"failover_s": 0}}, "leases.failover_s: expected a number from 3 to 300, found '0'"),
         ({"leases": {"failover_s": 301}}, "leases.failover_s: expected a number from 3 to 300, found '301'"),
@@ -324,6 +330,25 @@ def test_service_settings_override_those_for_all_of_aws() -> None:
     )
     assert aws.service("kinesis") == Service(region="eu-west-1", endpoint="http://127.0.0.1:4567")
     assert aws.service("dynamodb") == Service(region="us-east-1", profile="leases", endpoint="http://127.0.0.1:4567")
+
+
+@pytest.mark.parametrize("bad", ["-1", "nan", "inf", "1e999", "soon"])
+def test_no_option_takes_a_number_that_is_none_or_below_zero(bad: str) -> None:
+    """B139: whichever it is; a pause, size or count of that kind would spin, block or hold two owners on a shard."""
+    numbers = [option for option in options().values() if option.expected.startswith(("a number", "a whole number"))]
+    assert len(numbers) > 25
+    for option in numbers:
+        given: Any = bad
+        for name in reversed(option.path.split(".")):
+            given = {name: given}
+        found = faults(**given)
+        assert any(fault.startswith(f"{option.path}: expected {option.expected}, found ") for fault in found), option
+
+
+@pytest.mark.parametrize("stream", ["a", "orders.eu.v2", "Orders_2-b", "..", "a" * 128])
+def test_stream_name_may_have_letters_digits_dots_underscores_and_hyphens(stream: str) -> None:
+    """S2-01: dots are part of a name, and mean nothing."""
+    assert Config(**REQUIRED | {"stream": stream}).stream == stream
 
 
 def test_stream_can_be_an_arn() -> None:

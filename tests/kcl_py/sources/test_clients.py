@@ -5,6 +5,7 @@ import socket
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from kcl_py.clients import LOOK_TIMEOUT_S, connect, connect_leases, connect_to_look
 from kcl_py.config import Config
@@ -38,6 +39,16 @@ async def test_connect_gives_the_source_and_the_store(stub: StubService) -> None
         assert isinstance(clients.source, KinesisSource)
         assert (await clients.leases.scan()).rows == ()
     assert len(stub.calls) == 1
+
+
+async def test_connect_says_once_which_stream_it_has_found_and_where(stub: StubService) -> None:
+    """B140: who has named another region or account by mistake sees it in the first line of the log."""
+    stub.scripts["DescribeStreamSummary"] = a_summary()
+    with capture_logs() as logged:
+        async with connect(a_config(stub.url), clock=PromptClock()):
+            pass
+    [found] = [entry for entry in logged if entry["event"] == "kcl_py.stream.found"]
+    assert (found["arn"], found["status"], found["place"]) == (ARN, "ACTIVE", f"eu-west-1 at {stub.url}")
 
 
 async def test_connect_names_place_and_stream_when_there_is_no_such_stream(stub: StubService) -> None:

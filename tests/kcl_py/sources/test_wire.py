@@ -209,3 +209,17 @@ async def test_credentials_are_renewed_before_they_end_and_no_request_waits_for_
             else:
                 while await signed_by() != "AKIDSECOND":
                     pass
+
+
+async def test_cancellation_on_leaving_the_block_that_renews_credentials_gets_through() -> None:
+    """B086: from outside, right as it is left; the task in it is cancelled too, and the one must not hide the other."""
+
+    async def leave() -> None:
+        async with Sessions().kept_fresh(ManualClock()):
+            await asyncio.sleep(0)
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(leave())

@@ -119,6 +119,23 @@ async def test_restarted_worker_goes_on_after_the_checkpoint() -> None:
     assert len(fleet.diary.done) == sum(len(handover.records) for handover in fleet.diary.handovers)
 
 
+@pytest.mark.parametrize("start", ["trim_horizon", "latest", "2030-01-01T00:00:00Z"])
+@simulated
+async def test_start_counts_for_nothing_once_the_application_has_begun(start: str) -> None:
+    """S2-21: neither what is finished comes again nor what was put while nobody ran is passed over."""
+    fleet = Fleet(shards=2)
+    fleet.put(20)
+    first = fleet.start("A")
+    await fleet.delivered()
+    await first.stop()
+    fleet.put(20)
+    await asyncio.sleep(60)
+    fleet.start("B", start=start)
+    await fleet.delivered()
+    await fleet.stopped()
+    fleet.check_once()
+
+
 @simulated
 async def test_ended_shards_are_never_opened_again_over_three_restarts() -> None:
     """S3-20: a row at SHARD_END starts no Shard and costs no iterator, though the shard is still listed."""

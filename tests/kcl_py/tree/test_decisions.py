@@ -36,6 +36,8 @@ async def test_newcomer_says_why_it_waits_and_then_that_it_asks_for_balance(log:
     await running(fleet, shards=4)
     newcomer = fleet.start("B")
     await fleet.until(lambda: events(log, "kcl_py.worker.held_off"))
+    said = {type(line["why"]) for line in events(log, "kcl_py.worker.held_off")}
+    assert said == {str}  # structlog's own default shows the repr of all else
     fleet.put(40)
     await asyncio.sleep(FAILOVER_S / 2)
     [shown] = [row for row in await fleet.store.workers() if row.worker == newcomer.owner]

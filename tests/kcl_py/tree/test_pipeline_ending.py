@@ -181,6 +181,24 @@ async def test_drain_waits_for_initialize() -> None:
 
 
 @simulated
+async def test_initialize_that_outlasts_the_drain_is_cut_off_and_named(log: LogCapture) -> None:
+    """It has no records that come again, so the log is what tells why the stop took all its time."""
+    async with a_pipeline(some_records(1)) as played:
+
+        async def initialize(self: Any, shard: Any) -> None:
+            self.shard = shard
+            await asyncio.Event().wait()
+
+        replace_hook(played, "initialize", initialize)
+        played.begin()
+        await asyncio.sleep(1)
+        played.ref.tell(Drain(Why.STOP, 3.0))
+        assert await played.lease.hears(Drained) == Drained(None, None, 0)
+        said = [(entry["event"], entry.get("hook")) for entry in log.entries if "cut_off" in entry["event"]]
+        assert said == [("kcl_py.processor.cut_off", "initialize")]
+
+
+@simulated
 async def test_drain_of_a_shard_without_a_processor_calls_no_hook() -> None:
     """Held back before the first hook, there is nobody to say goodbye to."""
     async with a_pipeline(some_records(1)) as played:

@@ -136,6 +136,19 @@ async def test_exhausted_record_halts_its_shard() -> None:
 
 
 @simulated
+@pytest.mark.parametrize(("ordering", "finished"), [("shard", 2), ("key", 0)])
+async def test_record_that_halts_its_shard_is_the_first_unfinished_one_in_shard_order(
+    ordering: str, finished: int
+) -> None:
+    """So who passes over it passes over nothing else; in lanes, what is before it may wait (docs/leases.md)."""
+    desk = Desk(answers={"3": [Reject("no")]}, work_s={"1": 5.0})
+    async with a_pipeline(keyed("aab"), processor=desk.processor(), delivery={"ordering": ordering}) as played:
+        played.begin()
+        halted = await played.lease.hears(Halted)
+        assert (halted.halt.position, prefix(played)) == ("3", finished)
+
+
+@simulated
 async def test_skipped_record_counts_as_finished(log: LogCapture) -> None:
     """``on_failure: skip``: with an error in the log that names it, and no payload."""
     desk = Desk(answers={"2": [ValueError("no")]})

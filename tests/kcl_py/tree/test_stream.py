@@ -150,6 +150,9 @@ async def test_stop_is_bounded_when_a_processor_never_returns(work: Any, log: Lo
     assert not fleet.held_by(member)
     stopped = [entry for entry in log.entries if entry["event"] == "kcl_py.worker.stopped"]
     assert (stopped[0]["clean"], stopped[0]["unfinished"]) == (False, outcome.unfinished)
+    [cut_off] = [entry for entry in log.entries if entry["event"] == "kcl_py.shard.cut_off"]
+    assert (cut_off["shard_id"], cut_off["records"]) == (held, outcome.unfinished)
+    assert cut_off["position"] == fleet.diary.of(held)[0].records[0].sequence_number
 
 
 @simulated
