@@ -306,12 +306,11 @@ class Dispatcher:
         owed, due_at = self._owed.pop(item, ({}, 0.0))
         if owed:
             sequel = await self._sequel.give_up(self._troubles[item], owed, *self._of(item))
-            is_over = self._is_stopped or not self._form.left(item)
-            if sequel is None and not is_over and (pause_s := due_at - self._clock.monotonic()) > 0:
+            if sequel is None and self._form.left(item) and (pause_s := due_at - self._clock.monotonic()) > 0:
                 sequel = Again(pause_s)
             if self._comes_again(item, replace(sequel, due_at=due_at) if isinstance(sequel, Again) else sequel):
                 return
-            if is_over:
+            if self._is_stopped or not self._form.left(item):
                 self._let_go(item)
                 return
         await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))

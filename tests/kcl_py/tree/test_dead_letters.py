@@ -137,6 +137,24 @@ async def test_record_that_was_put_off_waits_also_where_a_letter_had_to_wait_fir
 
 
 @simulated
+async def test_batch_comes_not_again_once_a_letter_of_it_halts_the_shard() -> None:
+    """The letter had to wait, and then the destination says that it will never take it."""
+    box, sizes = Letterbox(failures=[DeadLetterError("no answer", True), DeadLetterError("no such bucket")]), []
+
+    class Picky(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+            sizes.append(len(batch.records))
+            return {batch.records[0]: Reject("bad"), batch.records[1]: ValueError("busy")}
+
+    delivery = LETTERS | {"retries": 3, "backoff_s": 0.1}
+    async with a_pipeline(some_records(2), processor=Picky, dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await played.lease.hears(Halted, within_s=60.0)
+        await asyncio.sleep(60.0)
+        assert sizes == [2]
+
+
+@simulated
 async def test_drain_cuts_off_a_letter_that_takes_too_long() -> None:
     """Its record is not finished, and comes again."""
     desk, box = Desk(answers={"1": [Reject("bad")]}), Letterbox(takes_s=1000.0)
