@@ -306,7 +306,8 @@ class Dispatcher:
         owed, due_at = self._owed.pop(item, ({}, 0.0))
         if owed:
             sequel = await self._sequel.give_up(self._troubles[item], owed, *self._of(item))
-            if sequel is None and self._form.left(item) and (pause_s := due_at - self._clock.monotonic()) > 0:
+            is_over = self._is_stopped or not self._form.left(item)
+            if sequel is None and not is_over and (pause_s := due_at - self._clock.monotonic()) > 0:
                 sequel = Again(pause_s)
             if self._comes_again(item, replace(sequel, due_at=due_at) if isinstance(sequel, Again) else sequel):
                 return
