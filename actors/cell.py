@@ -156,7 +156,9 @@ class Cell:
         abandon_s: float | None = None,
     ) -> OwnedTask:
         """Start a task that ends with this incarnation at the latest."""
-        task = OwnedTask(self, work if abandon_s is None else self._unruly(work, abandon_s), done, failed)
+        task = OwnedTask(self, work, done, failed)
+        if abandon_s is not None:
+            task.work = self._unruly(work, abandon_s, lambda: task.is_cancelled)
         self.start_soon(task.run, name=f"{self.path} task")
         return task
 
@@ -167,10 +169,15 @@ class Cell:
             raise ValueError(f"cannot start a timer in {self.path!r}: expected seconds, found {delay_s!r}")
         return Timer(self, max(delay_s, 0.0), message)
 
-    def _unruly(self, work: Callable[[], Awaitable[Any]], abandon_s: float) -> Callable[[], Awaitable[Any]]:
+    def _unruly(
+        self, work: Callable[[], Awaitable[Any]], abandon_s: float, is_cancelled: Callable[[], bool]
+    ) -> Callable[[], Awaitable[Any]]:
         name = getattr(work, "__qualname__", type(work).__name__)
         return lambda: run_unruly(
-            work, abandon_s=abandon_s, on_abandon=lambda: self.report(TaskAbandoned, name, abandon_s)
+            work,
+            abandon_s=abandon_s,
+            on_abandon=lambda: self.report(TaskAbandoned, name, abandon_s),
+            is_cancelled=is_cancelled,
         )
 
     def start_soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any, name: str) -> None:

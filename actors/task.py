@@ -29,7 +29,7 @@ class TaskCrashed:
 class OwnedTask:
     """A task of an actor."""
 
-    __slots__ = ("_cell", "_done", "_ended", "_envelope", "_failed", "_scope", "_work", "is_cancelled")
+    __slots__ = ("_cell", "_done", "_ended", "_envelope", "_failed", "_scope", "is_cancelled", "work")
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class OwnedTask:
         done: Callable[[Any], Any] | None,
         failed: Callable[[Exception], Any] | None,
     ) -> None:
-        self._cell, self._work, self._done, self._failed = cell, work, done, failed
+        self._cell, self.work, self._done, self._failed = cell, work, done, failed
         self._scope, self._ended = anyio.CancelScope(), Flag()
         self._envelope: Envelope | None = None
         self.is_cancelled = False
@@ -67,7 +67,7 @@ class OwnedTask:
 
     async def _live(self) -> None:
         try:
-            value = await self._work()
+            value = await self.work()
         except Exception as error:  # every outcome goes to the owner
             self._fail(error)
         except anyio.get_cancelled_exc_class() as cancelled:

@@ -18,20 +18,27 @@ _alive: set[asyncio.Task[object]] = set()
 """Keeps abandoned tasks from being collected while they run; never iterated."""
 
 
-async def run_unruly(work: Callable[[], Awaitable[T]], *, abandon_s: float, on_abandon: Callable[[], None]) -> T:
+async def run_unruly(
+    work: Callable[[], Awaitable[T]],
+    *,
+    abandon_s: float,
+    on_abandon: Callable[[], None],
+    is_cancelled: Callable[[], bool],
+) -> T:
     """Await ``work``; when cancelled, wait for it to end for ``abandon_s`` seconds at most, then leave it behind.
 
     Args:
         work: a coroutine function.
         abandon_s: how long it may take to end after its cancellation, in seconds of the event loop.
         on_abandon: called when it is left behind.
+        is_cancelled: asked before it begins, which is a turn of the event loop later.
 
     Raises:
         Exception: whatever ``work`` raised, also while it was cleaning up after its cancellation.
     """
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:  # trio
         return await work()
-    task = asyncio.get_running_loop().create_task(_await(work))
+    task = asyncio.get_running_loop().create_task(_await(work, is_cancelled))
     _alive.add(task)
     task.add_done_callback(_forget)
     try:
@@ -48,7 +55,9 @@ async def run_unruly(work: Callable[[], Awaitable[T]], *, abandon_s: float, on_a
     return task.result()
 
 
-async def _await(work: Callable[[], Awaitable[T]]) -> T:
+async def _await(work: Callable[[], Awaitable[T]], is_cancelled: Callable[[], bool]) -> T:
+    if is_cancelled():
+        raise asyncio.CancelledError
     return await work()
 
 

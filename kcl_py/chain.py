@@ -83,13 +83,17 @@ class Chain:
         for middleware in reversed(self._middlewares) if is_reversed else self._middlewares:
             try:
                 getattr(middleware, method)(*arguments)
-            except (Exception, SystemExit) as error:
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as error:  # nothing is awaited in it, so no cancellation is one
                 self._tell(type(middleware).__name__, method, error)
 
     def _make(self, make: Callable[[], Middleware]) -> Middleware | None:
         try:
             return make()
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             self._tell(getattr(make, "__name__", type(make).__name__), "__init__", error)
             return None
 

@@ -3,12 +3,15 @@
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Self
+from weakref import finalize
 
 import anyio
 
-from kcl_py.outcomes import RecordOutcome, Verdict
+from kcl_py.outcomes import RecordOutcome, Retry, Verdict
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record
+
+LEFT = Retry(reason="the loop over the records was left at it")
 
 
 class Records(RecordProcessor):
@@ -35,6 +38,8 @@ class Offers:
     def __init__(self) -> None:
         self._waiting: deque[Offer] = deque()
         self._held: dict[int, Offer] = {}
+        self._left: list[Record] = []
+        """Those at which a loop has ended that says by asking what is done, and so never will."""
         self._arrived = anyio.Event()
         self.is_left = False
         """Whether no loop asks any more: nothing that is held will be settled."""
@@ -64,7 +69,12 @@ class Offers:
         return offer.outcome
 
     def take(self) -> Record | None:
-        """Return the next record for the loop to hold; None if none waits."""
+        """Return the next record for the loop to hold; None if none waits.
+
+        Those that another loop has left, and that were not acknowledged since, come again.
+        """
+        while self._left:
+            self.settle(self._left.pop(), LEFT)
         if not self._waiting:
             return None
         offer = self._waiting.popleft()
@@ -76,6 +86,10 @@ class Offers:
         if not self._waiting:
             self._arrived = anyio.Event() if self._arrived.is_set() else self._arrived
             await self._arrived.wait()
+
+    def leave(self, hand: list[Record]) -> None:
+        """Note that a loop has ended with this in hand."""
+        self._left += hand
 
     def settle(self, record: Record, outcome: Verdict | None) -> bool:
         """Say what has become of a record; False if it is not held, or not any more."""
@@ -103,17 +117,19 @@ class Loop:
 
     def __init__(self, offers: Offers, until_offered: Callable[[], Awaitable[bool]], *, is_implicit: bool) -> None:
         self._offers, self._until_offered, self._is_implicit = offers, until_offered, is_implicit
-        self._last: Record | None = None
+        self._hand: list[Record] = []
+        """What is done once the next record is asked for; empty or one record."""
+        finalize(self, offers.leave, self._hand).atexit = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Record:
-        if self._is_implicit and self._last is not None:
-            self._offers.settle(self._last, None)
+        while self._hand:
+            self._offers.settle(self._hand.pop(), None)
         while (record := self._offers.take()) is None:
-            self._last = None
             if not await self._until_offered():
                 raise StopAsyncIteration
-        self._last = record
+        if self._is_implicit:
+            self._hand.append(record)
         return record

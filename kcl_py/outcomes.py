@@ -43,7 +43,7 @@ class ToBatch:
     """Later, with others: the record goes to a batcher, and is finished when ``handle_batch`` has returned for it.
 
     Raises:
-        ValueError: ``key`` is not hashable.
+        ValueError: ``key`` is not hashable, or ``size_bytes`` no whole number of at least 0.
     """
 
     batcher: str
@@ -65,6 +65,12 @@ class ToBatch:
                 f"cannot give a record to batcher {self.batcher!r} under this key: expected a hashable one, found "
                 f"{type(self.key).__name__}"
             ) from None
+        size_bytes: object = self.size_bytes
+        if size_bytes is not None and (not isinstance(size_bytes, int) or size_bytes < 0):
+            raise ValueError(
+                f"cannot give a record to batcher {self.batcher!r} with this size_bytes: expected a whole number of at "
+                f"least 0, or None for the length of the payload, found {size_bytes!r}"
+            )
 
 
 Verdict = Retry | Reject | Exception

@@ -34,6 +34,8 @@ class Batch:
     trouble: Trouble | None = None
     owed: Mapping[int, Verdict] = field(default_factory=dict)
     """Those that are given up, and not settled yet."""
+    due_at: float = 0.0
+    """When the others are due, once those are settled."""
 
 
 class _Line:

@@ -1,14 +1,17 @@
 """A hook of the processor that stands for itself, over all its attempts: all but those that records go through."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from actors import OwnedTask
 from kcl_py.config import Delivery as Options
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
 from kcl_py.processor import RecordProcessor
+
+T = TypeVar("T")
 
 LAST_HOOKS = ("shutdown_requested", "lease_lost")
 """The hooks that end an ownership before its shard has ended: the one while the lease is held, the other whenever."""
@@ -60,10 +63,7 @@ class Hook:
             if not may_begin():
                 return HeldBack()
             self.has_begun = True
-            try:
-                await self.call()
-            except SystemExit as error:
-                raise exit_refused(attempt.__qualname__, error) from error
+            await guarded(attempt.__qualname__, self.call)
             return Returned()
 
         attempt.__qualname__ = f"{processor.__qualname__}.{self.name}"
@@ -107,16 +107,37 @@ def contained(call: Callable[[], Awaitable[None]], name: str, log: Any) -> Calla
 
     async def attempt() -> None:
         try:
-            await call()
-        except (Exception, SystemExit) as error:
+            await guarded(name, call)
+        except Exception as error:
             log.error("kcl_py.processor.failed", hook=name, error=brief(error))
 
     return attempt
 
 
-def exit_refused(hook: str, error: SystemExit) -> ProcessorError:
-    """Say that no hook ends the process, with its leases left behind."""
-    return ProcessorError(
-        f"cannot exit from {hook}: expected it to return or to raise an Exception, "
-        f"found {error!r}; to stop the worker, send it SIGTERM or call Stream.stop"
-    )
+async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
+    """Await a call of code that is not ours: of what it raises, nothing ends more than this call.
+
+    Raises:
+        Exception: as it was raised.
+        CancelledError: this task is cancelled.
+        ProcessorError: it has raised what would end the worker, and then the next one that gets the record: SystemExit,
+            a cancellation that nobody has asked for, or, as extensions in Rust do, a class of its own beside Exception.
+    """
+    try:
+        return await call()
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+            raise
+        raise _refused(hook, error) from error
+
+
+def _refused(hook: str, error: BaseException) -> ProcessorError:
+    if isinstance(error, SystemExit):
+        return ProcessorError(
+            f"cannot exit from {hook}: expected it to return or to raise an Exception, "
+            f"found {error!r}; to stop the worker, send it SIGTERM or call Stream.stop"
+        )
+    return ProcessorError(f"cannot finish {hook}: expected it to return or to raise an Exception, found {brief(error)}")

@@ -36,8 +36,16 @@ class Backoff:
 
 def brief(error: BaseException) -> str:
     """Name an exception in one line without its arguments' line breaks: ``ValueError: no such user``."""
-    text = " ".join(str(error).split())
+    text = " ".join(text_of(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def text_of(said: object) -> str:
+    """Return what an exception says, or a reason that is no text, fit for a row and a log; at worst that is nothing."""
+    try:
+        return str(said).encode(errors="backslashreplace").decode()  # half of a surrogate pair can be sent nowhere
+    except Exception:
+        return ""
 
 
 def root_cause(error: BaseException) -> BaseException:

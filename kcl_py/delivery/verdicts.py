@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kcl_py.config import Delivery as Options
-from kcl_py.delivery.retry import backoff_s, brief
+from kcl_py.delivery.retry import backoff_s, brief, text_of
 from kcl_py.errors import ProcessorError
 from kcl_py.outcomes import Reject, Retry, Verdict
 from kcl_py.records import Record, Redelivery
@@ -63,7 +63,8 @@ def of_batch(
 
 def reason_of(verdict: Verdict) -> str:
     """Say in a line why a record is not done."""
-    return brief(verdict) if isinstance(verdict, Exception) else " ".join(verdict.reason.split())
+    said: object = verdict if isinstance(verdict, Exception) else verdict.reason
+    return brief(said) if isinstance(said, BaseException) else " ".join(text_of(said).split())
 
 
 def pause_s(verdict: Verdict, attempts: int, options: Options, jitter: Callable[[float, float], float]) -> float | None:

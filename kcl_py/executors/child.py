@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -74,12 +75,12 @@ class Child:
 
     def serve(self) -> None:
         """Call hooks as they are asked for."""
-        threading.Thread(target=self._listen, daemon=True, name="kcl_py-worker-line").start()
+        threading.Thread(target=or_end, args=(self._listen,), daemon=True, name="kcl_py-worker-line").start()
         while isinstance(call := self._calls.get(), Call):
             if call.hook in SIDE_BY_SIDE:
-                threading.Thread(target=self._serve_call, args=(call,), daemon=True).start()
+                threading.Thread(target=or_end, args=(self._serve_call, call), daemon=True).start()
             else:
-                self._serve_call(call)
+                or_end(self._serve_call, call)
 
     def ask(self, number: int, what: Checkpoint | Prepare | Commit | Once) -> Any:
         """Have the worker do something with the checkpointer of a call; return and raise what that does."""
@@ -110,7 +111,8 @@ class Child:
         except BaseException as error:  # the worker says what follows from it
             reply = Failed(call.number, fault_of(error, traceback.format_exc()))
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # this process may be ended at any moment
+            with suppress(Exception):  # the user's to close, or to replace
+                stream.flush()  # this process may be ended at any moment
         self._send(reply)
 
     def _called(self, call: Call) -> object:
@@ -128,6 +130,17 @@ class Child:
         data = pack(frame)
         with self._sending:
             self._line.sendall(data)
+
+
+def or_end(work: Callable[..., object], *arguments: object) -> None:
+    """Do what a thread is for; where it cannot, end the process: the worker would wait for it without end."""
+    try:
+        work(*arguments)
+    except BaseException as error:
+        if not isinstance(error, ConnectionError):  # the worker has left, and has not read all
+            with suppress(Exception):
+                traceback.print_exc()
+        os._exit(1)
 
 
 class ChildCheckpointer:

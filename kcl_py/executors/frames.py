@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kcl_py.delivery.retry import text_of
 from kcl_py.effects import Effect
 from kcl_py.errors import KclError
 from kcl_py.records import Record, RecordBatch
@@ -183,4 +184,4 @@ def _unpicklable(hook: str, error: Exception) -> KclError:
 
 def fault_of(error: BaseException, traceback: str = "") -> Fault:
     """Note class and text of an exception."""
-    return Fault(type(error).__name__, str(error), traceback)
+    return Fault(type(error).__name__, text_of(error), traceback)

@@ -33,6 +33,9 @@ from kcl_py.processor import Checkpointer, PreparedCheckpoint, RecordProcessor
 
 END_S = 0.5
 """How long a child may take to end once it is told to; then it is killed. Less than a cancelled hook has, ABANDON_S."""
+READ_S = 0.1
+"""How long after the end of a child what it has said is still read: then its line is cut, for a process that it has
+forked may keep that open."""
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from kcl_py.executors.origin import serve; serve({handle}, {module!r}, {name!r})"
@@ -57,6 +60,9 @@ class RunningChild:
     def __init__(self, process: Process, line: "Line", shard_id: str) -> None:
         self._process, self._line, self._shard_id = process, line, shard_id
         self._numbers = count(1)
+        loop = asyncio.get_running_loop()
+        self._end = loop.create_task(process.wait())
+        self._end.add_done_callback(lambda _: loop.call_later(READ_S, line.abort))
         self._is_cut_off = False
         """Whether this end has given it up, because a hook was cancelled."""
 

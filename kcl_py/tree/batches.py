@@ -22,7 +22,7 @@ from kcl_py.records import Record
 from kcl_py.tree.forms import Attempt
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.sequel import Again, Sequel
-from kcl_py.tree.work import Stuck, Withheld, WorkEnded
+from kcl_py.tree.work import BatchHand, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 HOOK = "handle_batch"
@@ -52,7 +52,7 @@ class Batches:
         self._attempt, self._fence, self._owner, self._clock = attempt, fence, owner, worker.clock
         self._sequel = Sequel(worker, HOOK, giving_up, fence, lambda: self._is_ending, log)
         self._name = f"{worker.processor.__qualname__}.{HOOK}"
-        self._tasks: dict[int, tuple[Batch, OwnedTask]] = {}
+        self._tasks: dict[BatchHand, OwnedTask] = {}
         self._is_held_back = self._is_ending = self._is_stopped = False
         self.is_paused = False
         """While this is set nothing is handed over."""
@@ -70,7 +70,7 @@ class Batches:
     @property
     def unfinished(self) -> int:
         """Records in the user's hands."""
-        return sum(len(batch.left) for batch, _ in self._tasks.values())
+        return sum(len(batch.left) for batch in {id(hand.batch): hand.batch for hand in self._tasks}.values())
 
     @property
     def next_due_at(self) -> float | None:
@@ -106,11 +106,11 @@ class Batches:
         self._batching.close("end")
         self.go_on()
 
-    def note_ended(self, batch: Batch, error: Exception | None) -> None:
+    def note_ended(self, hand: BatchHand, error: Exception | None) -> None:
         """Note that a task has ended; one that somebody has cancelled has failed with what it had in hand."""
-        del self._tasks[id(batch)]
+        del self._tasks[hand]
         if error is not None:
-            self._start(batch, dict.fromkeys(batch.left, error))
+            self._start(hand.batch, dict.fromkeys(hand.batch.left, error))
         if self._is_ending:
             self.go_on()
 
@@ -137,7 +137,7 @@ class Batches:
     def cancel(self) -> list[OwnedTask]:
         """Cancel what runs, and return it."""
         self.stop()
-        running, self._tasks = [task for _, task in self._tasks.values()], {}
+        running, self._tasks = list(self._tasks.values()), {}
         for task in running:
             task.cancel()
         return running
@@ -151,11 +151,10 @@ class Batches:
             else:
                 self._hold_back(batch)
 
-        work.__qualname__ = self._name
-        task = self._owner.run_task(
-            work, done=lambda _: WorkEnded(batch), failed=lambda error: WorkEnded(batch, error), abandon_s=ABANDON_S
+        work.__qualname__, hand = self._name, BatchHand(batch)
+        self._tasks[hand] = self._owner.run_task(
+            work, done=lambda _: WorkEnded(hand), failed=lambda error: WorkEnded(hand, error), abandon_s=ABANDON_S
         )
-        self._tasks[id(batch)] = batch, task
 
     def _hold_back(self, batch: Batch) -> None:
         self._batching.put_back(batch)
@@ -171,6 +170,9 @@ class Batches:
                 self._go_by(batch, sequel)
                 return
             batch.owed = {}
+            if batch.due_at > self._clock.monotonic():
+                self._batching.delay(batch, batch.due_at)
+                return
         await self._settle(batch, await self._hand_over(batch))
 
     async def _hand_over(self, batch: Batch) -> Mapping[int, Verdict]:
@@ -193,7 +195,9 @@ class Batches:
             return
         trouble = batch.trouble = batch.trouble or Trouble(self._clock.time())
         trouble.note(failed)
-        self._go_by(batch, await self._sequel.of(trouble, failed, *self._of(batch)))
+        sequel = await self._sequel.of(trouble, failed, *self._of(batch))
+        batch.due_at = sequel.due_at if isinstance(sequel, Again) else 0.0
+        self._go_by(batch, sequel)
 
     def _go_by(self, batch: Batch, sequel: Again | Stuck | None) -> None:
         """Do what comes after an attempt of which something has failed."""

@@ -4,13 +4,13 @@ When an ownership begins and ends is the Pipeline's to decide. What a task ends 
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any, Protocol
 
 from anyio.lowlevel import checkpoint
 
 from actors import Actor, OwnedTask, Timer
-from kcl_py.delivery.batching import Batch
 from kcl_py.delivery.buffer import Cut
 from kcl_py.delivery.hook import ABANDON_S
 from kcl_py.delivery.lanes import Item, Lanes
@@ -25,7 +25,7 @@ from kcl_py.records import Record
 from kcl_py.tree.batches import Batches
 from kcl_py.tree.giving_up import GivingUp
 from kcl_py.tree.sequel import Again, Sequel
-from kcl_py.tree.work import Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
+from kcl_py.tree.work import BatchHand, Hand, HandOn, Moved, Stuck, Withheld, WorkEnded
 from kcl_py.tree.worker import Worker
 
 TURNS = 16
@@ -87,8 +87,8 @@ class Dispatcher:
         self._due_ms = {each.sequence_number: each.due_ms for each in later}
         self._put_off: tuple[Later, ...] = ()
         self._troubles: dict[Item, Trouble] = {}
-        self._owed: dict[Item, Mapping[int, Verdict]] = {}
-        """Records that are given up, and not settled yet."""
+        self._owed: dict[Item, tuple[Mapping[int, Verdict], float]] = {}
+        """Records that are given up, and not settled yet; and when the others of their item are due."""
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
@@ -128,14 +128,15 @@ class Dispatcher:
         """The records that the processor has put off, and those before it; at the end, those that were."""
         if self._is_stopped:
             return self._put_off
-        now_ms, now = self._clock.time() * 1000, self._clock.monotonic()
-        found = []
+        now_ms = self._clock.time() * 1000
+        found = [Later(number, due_ms) for number, due_ms in self._due_ms.items() if due_ms > now_ms]  # not read yet
         for item, due_at in self._lanes.delayed():
             trouble = self._troubles.get(item)
-            if trouble is None or trouble.is_put_off:
-                record = self._form.first(item)
-                found.append(Later(record.sequence_number, int(now_ms + (due_at - now) * 1000)))
-        return tuple(found[:MOST_LATER])
+            if (trouble is None or trouble.is_put_off) and self._form.left(item):  # else it was checkpointed meanwhile
+                found.append(self._later(item, due_at))
+                if len(found) >= 2 * MOST_LATER:
+                    break
+        return tuple(sorted(found, key=lambda later: later.due_ms)[:MOST_LATER])
 
     def take_in(self, cut: Cut) -> None:
         """Take in records behind all others."""
@@ -181,7 +182,7 @@ class Dispatcher:
 
     def _note_ended(self, ended: WorkEnded) -> None:
         """One that somebody has cancelled has failed with what it had in hand."""
-        if isinstance(ended.hand, Batch):
+        if isinstance(ended.hand, BatchHand):
             self._batches.note_ended(ended.hand, ended.error)
             return
         self._batches.note_put()
@@ -202,6 +203,8 @@ class Dispatcher:
         if self._form.is_serial:
             return 0  # that is one batch, and the next to be handed over
         dropped = self._ledger.drop_ahead()
+        put_off = [self._later(item, due_at) for item, due_at in self._lanes.delayed() if item[0] in dropped]
+        self._due_ms |= {each.sequence_number: each.due_ms for each in put_off}  # by an owner before, and so again
         self._lanes.drop(dropped)
         return sum(entry.cut.size_bytes for entry in dropped)
 
@@ -300,8 +303,13 @@ class Dispatcher:
 
     async def _handle(self, item: Item) -> None:
         """Make an attempt; where records of an earlier one are to be given up first, see to that."""
-        if owed := self._owed.pop(item, None):
-            if self._comes_again(item, await self._sequel.give_up(self._troubles[item], owed, *self._of(item))):
+        owed, due_at = self._owed.pop(item, ({}, 0.0))
+        if owed:
+            sequel = await self._sequel.give_up(self._troubles[item], owed, *self._of(item))
+            is_over = self._is_stopped or not self._form.left(item)
+            if sequel is None and not is_over and (pause_s := due_at - self._clock.monotonic()) > 0:
+                sequel = Again(pause_s)
+            if self._comes_again(item, replace(sequel, due_at=due_at) if isinstance(sequel, Again) else sequel):
                 return
             if self._is_stopped or not self._form.left(item):
                 self._let_go(item)
@@ -336,7 +344,7 @@ class Dispatcher:
         """Put an item off, if that is what comes next."""
         if isinstance(sequel, Again):
             if sequel.owed:
-                self._owed[item] = sequel.owed
+                self._owed[item] = sequel.owed, sequel.due_at
             self._lanes.delay(item, self._clock.monotonic() + sequel.pause_s)
             self.has_put_off |= self._troubles[item].is_put_off
             self._set_timer()
@@ -350,6 +358,10 @@ class Dispatcher:
         """How a record of an item is found, and finished."""
         entry = item[0]
         return lambda index: entry.records[index], lambda index: self._ledger.finish_record(entry, index)
+
+    def _later(self, item: Item, due_at: float) -> Later:
+        due_in_s = due_at - self._clock.monotonic()
+        return Later(self._form.first(item).sequence_number, int((self._clock.time() + due_in_s) * 1000))
 
     def _trouble(self, item: Item, failed: Mapping[int, Verdict]) -> Trouble:
         trouble = self._troubles.setdefault(item, Trouble(self._clock.time()))

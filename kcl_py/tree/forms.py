@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from actors.clock import move_on_after
 from kcl_py.delivery import verdicts
 from kcl_py.delivery.earlier import Earlier
-from kcl_py.delivery.hook import exit_refused
+from kcl_py.delivery.hook import guarded
 from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.rate import Weight
@@ -60,16 +60,15 @@ class Attempt:
     async def call(self, hook: str, work: Callable[[], Awaitable[object]]) -> object:
         """Return what the user's code returns, or the exception that it ends with."""
         self._on_call()
+        name = f"{self._type}.{hook}"
         try:
             if self._timeout_s is None:
-                return await work()
-            answer: object = TimeoutError(f"{self._type}.{hook} took longer than {self._timeout_s:g} s")
+                return await guarded(name, work)
+            answer: object = TimeoutError(f"{name} took longer than {self._timeout_s:g} s")
             with move_on_after(self._clock, self._timeout_s):
-                answer = await work()
+                answer = await guarded(name, work)
         except Exception as error:
             return error
-        except SystemExit as error:
-            return exit_refused(f"{self._type}.{hook}", error)
         return answer
 
 

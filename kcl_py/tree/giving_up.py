@@ -1,12 +1,13 @@
 """What happens with a record that is not tried again: it halts its shard, becomes a dead letter, or is passed over."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from kcl_py.config import Delivery as Options
 from kcl_py.dead_letters.letter import DeadLetter
+from kcl_py.delivery.hook import guarded
 from kcl_py.delivery.retry import Backoff, brief
-from kcl_py.errors import KclError
+from kcl_py.errors import KclError, ProcessorError
 from kcl_py.processor import Failure, FailurePolicy, RecordProcessor
 from kcl_py.records import Record
 from kcl_py.tree.worker import Worker
@@ -63,14 +64,14 @@ class GivingUp:
 
     async def _policy(self, failure: Failure) -> FailurePolicy:
         try:
-            chosen = await self._processor.handle_failed(failure)
-        except (Exception, SystemExit) as error:
+            chosen: object = await guarded("handle_failed", lambda: self._processor.handle_failed(failure))
+        except Exception as error:
             self._log.error("kcl_py.processor.failed", hook="handle_failed", error=brief(error))
             return self._options.on_failure
         if chosen is None:
             return self._options.on_failure
-        if chosen in get_args(FailurePolicy):
-            return chosen
+        if isinstance(chosen, str) and chosen in get_args(FailurePolicy):
+            return cast("FailurePolicy", chosen)
         self._log.error(
             "kcl_py.processor.failed",
             hook="handle_failed",
@@ -84,9 +85,9 @@ class GivingUp:
             return Stop(f"no delivery.dead_letter is set for what handle_failed sends there: {failure.reason}")
         letter, backoff = self._letters.get(failure.record) or self._letter(failure)
         try:
-            await letters.store(letter)
+            await guarded("store", lambda: letters.store(letter))
         except Exception as error:  # also of a destination of the user's own
-            is_final = isinstance(error, KclError) and not error.retryable
+            is_final = isinstance(error, KclError) and not (error.retryable or isinstance(error, ProcessorError))
             pause_s = None if is_final else round(backoff.next_s(), 3)
             self._letters[failure.record] = letter, backoff
             self._log.error(

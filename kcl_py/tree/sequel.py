@@ -1,7 +1,7 @@
 """What comes after an attempt that has failed: another one after a pause, or the failure policy."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kcl_py.delivery import verdicts
@@ -23,6 +23,8 @@ class Again:
     pause_s: float
     owed: Mapping[int, Verdict] = field(default_factory=dict)
     """Records that are given up and have to be settled before that."""
+    due_at: float = 0.0
+    """When the others are due, once those are settled; monotonic seconds."""
 
 
 class Sequel:
@@ -61,6 +63,7 @@ class Sequel:
         Returns:
             What comes next; None: nothing, since all are finished or it is over.
         """
+        began_at = self._clock.monotonic()
         pauses = {
             index: verdicts.pause_s(verdict, trouble.attempts, self._options, self._jitter)
             for index, verdict in sorted(failed.items())
@@ -69,6 +72,8 @@ class Sequel:
         self.note(trouble, failed, max(again, default=None))
         given_up = {index: failed[index] for index, pause_s in pauses.items() if pause_s is None}
         sequel = await self.give_up(trouble, given_up, record_of, finish)
+        if isinstance(sequel, Again) and again:
+            return replace(sequel, due_at=began_at + max(again))
         if sequel is not None:
             return sequel
         return Again(max(again)) if again and not self._is_over() else None
@@ -80,7 +85,10 @@ class Sequel:
         record_of: Callable[[int], Record],
         finish: Callable[[int], object],
     ) -> Again | Stuck | None:
-        """Settle records that are not tried again; the arguments and what is returned are as of ``of``."""
+        """Settle records that are not tried again; the arguments and what is returned are as of ``of``.
+
+        When others of the same attempt are due, its caller knows.
+        """
         for index, verdict in failed.items():
             if self._is_over():
                 return None

@@ -21,6 +21,13 @@ class Hand:
     """Of the worker's rate, for what it takes in hand next."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchHand:
+    """The same of a task that has a batch; one of the same batch may begin before it is noted that this has ended."""
+
+    batch: Batch
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """Records are settled."""
@@ -30,7 +37,7 @@ class Moved:
 class WorkEnded:
     """A task has ended."""
 
-    hand: Hand | Batch
+    hand: Hand | BatchHand
     error: Exception | None = None
     """Set where somebody has cancelled it from outside."""
 

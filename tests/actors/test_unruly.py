@@ -110,3 +110,29 @@ async def test_unruly_work_that_fails_to_clean_up_is_reported(log: EventLog) -> 
         await settle()
     assert [str(e.error) for e in log.of(TaskFailed)] == ["cannot clean up"]
     assert log.of(TaskAbandoned) == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("turns", range(5))
+async def test_unruly_work_does_not_begin_once_it_is_cancelled(turns: int) -> None:
+    """Whoever cancels it, and sees that it has not begun, can rely on that."""
+    story: list[str] = []
+    has_begun = False
+
+    async def work() -> None:
+        nonlocal has_begun
+        has_begun = True
+        story.append("begun")
+        await anyio.sleep(PATIENCE_S)
+
+    async with running(lambda: Troupe(players("a", []))) as root:
+        tasks: list[OwnedTask] = []
+        refs(root.ref)["a"].tell(Do(lambda player: tasks.append(player.run_task(work, abandon_s=0.2))))
+        while not tasks:
+            await anyio.lowlevel.checkpoint()
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        tasks[0].cancel()
+        story.append("cancelled, had begun" if has_begun else "cancelled before")
+        await tasks[0].ended()
+    assert story in (["cancelled before"], ["begun", "cancelled, had begun"])

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -113,6 +114,38 @@ class Lanes(RecordProcessor):
     def process(self, record: Record) -> None:  # type: ignore[override]
         self.meeting.wait(10)  # both are in work at the same time, or this breaks
         write(record.data.decode())
+
+
+class MuteError(Exception):
+    """Cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class Strange(RecordProcessor):
+    """Does to its process what a record says, the first time that it comes."""
+
+    def process(self, record: Record) -> str | None:  # type: ignore[override]
+        write(record.data.decode())
+        if record.redelivery is not None:
+            return None
+        match record.data:
+            case b"fork and die":
+                if os.fork() == 0:
+                    os.kill(os.getpid(), signal.SIGSTOP)  # it holds all that is open, until the test ends it
+                os.kill(os.getpid(), signal.SIGKILL)
+            case b"close stdout":
+                sys.stdout.close()
+            case b"close all":
+                os.closerange(3, 64)
+            case b"raise what is mute":
+                raise MuteError
+            case b"answer at length":
+                return "x" * 10_000_000
+            case _:
+                pass
+        return None
 
 
 class Names(Middleware):

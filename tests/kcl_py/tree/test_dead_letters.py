@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import LogCapture
 
-from kcl_py import RecordProcessor, Reject
+from kcl_py import RecordProcessor, Reject, Retry
 from kcl_py.dead_letters import DeadLetter, DeadLetterError
 from kcl_py.outcomes import BatchOutcome
 from kcl_py.processor import Checkpointer
@@ -115,6 +115,43 @@ async def test_records_that_a_mapping_names_become_letters_and_the_others_count(
         played.begin()
         await until(lambda: prefix(played) == 3)
         assert [letter.record.sequence_number for letter in box.stored] == ["2"]
+
+
+@simulated
+async def test_record_that_was_put_off_waits_also_where_a_letter_had_to_wait_first() -> None:
+    """The letter is stored within a second, and the other record of the batch was put off for a minute."""
+    box, sizes = Letterbox(failures=[ConnectionError("no answer")]), []
+
+    class Picky(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+            sizes.append(len(batch.records))
+            return None if batch.redelivery else {batch.records[0]: Reject("bad"), batch.records[1]: Retry(60.0)}
+
+    delivery = LETTERS | {"retries": 3, "backoff_s": 0.1}
+    async with a_pipeline(some_records(2), processor=Picky, dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await asyncio.sleep(59.0)
+        assert (sizes, len(box.stored), prefix(played)) == ([2], 1, 1)
+        await until(lambda: prefix(played) == 2, within_s=2.0)
+        assert sizes == [2, 1]
+
+
+@simulated
+async def test_batch_comes_not_again_once_a_letter_of_it_halts_the_shard() -> None:
+    """The letter had to wait, and then the destination says that it will never take it."""
+    box, sizes = Letterbox(failures=[DeadLetterError("no answer", True), DeadLetterError("no such bucket")]), []
+
+    class Picky(RecordProcessor):
+        async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+            sizes.append(len(batch.records))
+            return {batch.records[0]: Reject("bad"), batch.records[1]: ValueError("busy")}
+
+    delivery = LETTERS | {"retries": 3, "backoff_s": 0.1}
+    async with a_pipeline(some_records(2), processor=Picky, dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await played.lease.hears(Halted, within_s=60.0)
+        await asyncio.sleep(60.0)
+        assert sizes == [2]
 
 
 @simulated

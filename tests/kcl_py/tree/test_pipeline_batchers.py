@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import LogCapture
 
+from actors import Ended
 from kcl_py import Batched, Batcher, Record, Redelivery, Reject, Retry, ToBatch
 from kcl_py.leases.row import Halt
 from kcl_py.tree.messages import (
@@ -227,6 +228,24 @@ async def test_batch_waits_until_the_letter_of_a_record_is_stored() -> None:
 
 
 @simulated
+async def test_record_that_was_put_off_waits_also_where_a_letter_had_to_wait_first() -> None:
+    """The letter is stored within a second, and the other record of the batch was put off for a minute."""
+
+    def mixed(batch: Batched) -> dict[Record, Reject | Retry]:
+        return {batch.items[0][0]: Reject("malformed"), batch.items[1][0]: Retry(after_s=60.0)}
+
+    counter = Counter(batchers={"s3": Batcher(max_records=2)}, batch_answers=[mixed])
+    box = Letterbox(failures=[ConnectionError("no answer")])
+    delivery = LETTERS | {"retries": 3, "backoff_s": 0.1}
+    async with a_pipeline(keyed("aa"), processor=counter.counter(), dead_letters=box, delivery=delivery) as played:
+        played.begin()
+        await asyncio.sleep(59.0)
+        assert [numbers for numbers, _ in counter.told()] == [[1, 2]]
+        assert len(box.stored) == 1
+        await until(lambda: prefix(played) == 2, within_s=2.0)
+
+
+@simulated
 async def test_stop_drops_a_batch_whose_letter_waits() -> None:
     """Its record is not finished, and comes again."""
     counter = Counter(batchers={"s3": Batcher(max_records=2)}, batch_answers=[Reject("malformed")])
@@ -292,3 +311,21 @@ async def test_cancellation_from_within_handle_batch_is_a_failure() -> None:
         played.begin()
         await until(lambda: prefix(played) == 2)
         assert [len(batch) for batch in calls] == [2, 2]
+
+
+@simulated
+async def test_batch_may_come_again_at_once_while_lanes_are_busy() -> None:
+    """Its next attempt begins before it is noted that the last one has ended: neither is taken for the other."""
+    numbers = range(1, 501)
+    counter = Counter(
+        batchers={"s3": Batcher(max_records=1, concurrency=20)},
+        give=lambda record: ToBatch("s3", key=record.partition_key),
+        work_s={str(number): 0.0 for number in numbers},
+        batch_s=lambda batch: 0.0,
+        batch_answers=[Retry(after_s=0)] * 300,
+    )
+    async with a_pipeline(keyed(map(str, numbers)), processor=counter.counter(), delivery={"retries": 1000}) as played:
+        played.begin()
+        await until(lambda: prefix(played) == len(numbers))
+        assert len(counter.batches) == len(numbers) + 300
+        assert not [event for event in played.stage.events.events if isinstance(event, Ended)]

@@ -298,7 +298,9 @@ async def test_last_hook_that_raises_is_logged_and_changes_nothing(
         played.ref.tell(end)
         assert await played.lease.hears(Drained) == Drained(SequenceNumber(1), SequenceNumber(1), 0)
         [entry] = [entry for entry in log.entries if entry["event"] == "kcl_py.processor.failed"]
-        assert (entry["hook"], entry["error"]) == (hook, f"{type(error).__name__}: no disk")
+        assert entry["hook"] == hook
+        assert type(error).__name__ in entry["error"]
+        assert "no disk" in entry["error"]
 
 
 @simulated

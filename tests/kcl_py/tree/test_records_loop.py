@@ -1,6 +1,7 @@
 """Loops over records in a program of one's own: what counts as done, and what comes again."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -70,6 +71,33 @@ async def test_exception_in_the_loop_leaves_its_record_to_come_again() -> None:
     with pytest.raises(ZeroDivisionError):
         await fail()
     assert await rest(stream, 2) == ["1", "2"]
+
+
+async def test_record_at_which_a_loop_was_left_comes_again_in_the_next_one() -> None:
+    """As after a failure: neither it, nor what is behind it, waits for a loop that is no more."""
+    stream = a_stream(9, keys=3)
+    seen: list[Record] = []
+    async with stream.clock.passing(), stream.worker(Records) as worker:
+        for wrong in (b"0", b"1", b"2", None):
+            with suppress(ZeroDivisionError):
+                async for each in worker.records():
+                    seen.append(each)
+                    if each.data == wrong and each.redelivery is None:
+                        raise ZeroDivisionError
+                    if len(seen) == 12:
+                        break
+    assert sorted(int(each.data) for each in seen) == [0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8]
+    again = [each for each in seen if each.redelivery is not None]
+    assert sorted(data(again)) == ["0", "1", "2"]
+
+
+async def test_record_at_which_a_loop_was_left_can_be_acknowledged_before_the_next_one() -> None:
+    """It is done then, and does not come again."""
+    stream = a_stream(2, keys=1)
+    async with stream.clock.passing(), stream.worker(Records) as worker:
+        [first] = await some(worker.records(), 1)
+        assert worker.ack(first)
+        assert data(await some(worker.records(), 1)) == ["1"]
 
 
 @pytest.mark.parametrize("has_stopped_before", [False, True])

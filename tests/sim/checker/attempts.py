@@ -138,7 +138,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
                 batch = story.called[line["id"]]
                 [record] = batch.records
                 whose = batch.life, batch.processor
-                del in_hand[*whose, {"key": key_of[record], "shard": "", "none": str(record)}[story.form]]
+                in_hand.pop((*whose, {"key": key_of[record], "shard": "", "none": str(record)}[story.form]), None)
                 if line["done"]:
                     finished.add((*whose, record))
             case "skipped" | "letter":

@@ -42,17 +42,18 @@ def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
         return
     reached: dict[tuple[str, int], Batch] = {}
     furthest: dict[tuple[str, int], int] = {}
-    settled: set[tuple[str, int]] = set()
+    settled: set[tuple[str, int, int]] = set()
+    batches = iter(story.batches)
     for line in story.lines:
         if line["e"] in ("skipped", "letter"):
-            settled.add((line["w"], line["n"]))
+            settled.add((line["w"], line["processor"], line["n"]))
         if line["e"] != "batch":
             continue
-        batch = story.called[line["id"]]
+        batch = next(batches)
         before = reached.get((batch.life, batch.processor))
         reached[batch.life, batch.processor] = batch
         unsettled = () if before is None else before.left or before.records
-        left = {record for record in unsettled if (batch.life, record) not in settled}
+        left = {record for record in unsettled if (batch.life, batch.processor, record) not in settled}
         if before is not None and before.ended_s > batch.began_s:
             yield f"{batch} begins before {before} has ended"
         elif batch.again:

@@ -229,10 +229,20 @@ def shares_are_even(story: Story) -> Iterator[str]:
         loads[row["owner"]] += 1
     if story.strategy == "count" and max(loads.values()) - min(loads.values()) > 1:
         yield f"shares are uneven at {rest_s:.3f}: {dict(loads)}"
-    moves = Counter(shard for (_, shard, _), took_s in story.took_s.items() if drained_s < took_s < rest_s)
-    for shard, times in moves.items():
+    for shard, times in _moves(story, drained_s, rest_s).items():
         if times > MOST_MOVES:
-            yield f"{shard} was taken {times} times from {drained_s:.3f} to {rest_s:.3f}"
+            yield f"{shard} was moved {times} times from {drained_s:.3f} to {rest_s:.3f}"
+
+
+def _moves(story: Story, since_s: float, until_s: float) -> Counter[str]:
+    """Count how often each shard went from one worker to another; who takes a free one moves nothing."""
+    rows: dict[str, dict[str, Any]] = {}
+    moves: Counter[str] = Counter()
+    for line in story.of("row"):
+        before, rows[line["shard"]] = rows.get(line["shard"]), line
+        is_taken = before is not None and before["owner"] is not None and before["token"] != line["token"]
+        moves[line["shard"]] += is_taken and since_s < line["t"] < until_s
+    return moves
 
 
 def _lost(story: Story) -> set[tuple[str, str, int]]:
