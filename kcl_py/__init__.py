@@ -26,7 +26,7 @@ from kcl_py.errors import (
 from kcl_py.functions.decorator import processor
 from kcl_py.middleware import Middleware
 from kcl_py.outcomes import Reject, Retry, ToBatch
-from kcl_py.processor import Checkpointer, Failure, OwnedShard, PreparedCheckpoint, RecordProcessor
+from kcl_py.processor import Checkpointer, Failure, OwnedShard, PreparedCheckpoint, RecordProcessor, Records
 from kcl_py.records import Identity, Record, RecordBatch, Redelivery, SequenceNumber
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from kcl_py.config import Config
     from kcl_py.dedup import Dedup
     from kcl_py.leases.store import LeaseStore
-    from kcl_py.offers import Records
     from kcl_py.once import Once
     from kcl_py.sources.source import Source
     from kcl_py.tree.halts import HaltedShard
@@ -100,7 +99,6 @@ _LAZY = {
     "Node": "actors",
     "Once": "kcl_py.once",
     "Outcome": "kcl_py.tree.stream",
-    "Records": "kcl_py.offers",
     "Source": "kcl_py.sources.source",
     "Stream": "kcl_py.tree.stream",
 }

@@ -15,9 +15,8 @@ from kcl_py.compat.kclpy import adapt, standing_in
 from kcl_py.compat.versions import version_of
 from kcl_py.errors import ProcessorError
 from kcl_py.middleware import middleware_faults
-from kcl_py.offers import Records
 from kcl_py.printable import one_line
-from kcl_py.processor import FORMS, HOOKS, Executor, RecordProcessor, preferred_executor
+from kcl_py.processor import FORMS, HOOKS, Executor, RecordProcessor, Records, preferred_executor
 
 _NEARLY = 0.85
 """How alike two names must be for one to pass as a misspelling of the other; 1 is the same."""

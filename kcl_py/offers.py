@@ -8,17 +8,10 @@ from weakref import finalize
 import anyio
 
 from kcl_py.outcomes import RecordOutcome, Retry, Verdict
-from kcl_py.processor import RecordProcessor
+from kcl_py.processor import RecordProcessor, Records
 from kcl_py.records import Record
 
 LEFT = Retry(reason="the loop over the records was left at it")
-
-
-class Records(RecordProcessor):
-    """Stands where a processor is named, and says that ``Stream.records`` is what takes the records.
-
-    A worker without such a loop, as ``kcl run`` is, refuses it.
-    """
 
 
 class Offer:

@@ -222,6 +222,13 @@ Executor = Literal["thread", "process"]
 """Where hooks run that are ``def``."""
 
 
+class Records(RecordProcessor):
+    """Stands where a processor is named, and says that ``Stream.records`` is what takes the records.
+
+    A worker without such a loop, as ``kcl run`` is, refuses it.
+    """
+
+
 def has_lanes(processor: type[RecordProcessor]) -> bool:
     """Tell whether a processor takes records one by one, rather than in batches."""
     return processor.process is not RecordProcessor.process

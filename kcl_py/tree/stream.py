@@ -34,9 +34,9 @@ from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.retry import brief
 from kcl_py.errors import ConfigError, KclError
 from kcl_py.log import may_show_tracebacks
-from kcl_py.offers import Loop, Offers, Records
+from kcl_py.offers import Loop, Offers
 from kcl_py.outcomes import Retry, Verdict
-from kcl_py.processor import RecordProcessor
+from kcl_py.processor import RecordProcessor, Records
 from kcl_py.records import Record, SequenceNumber
 from kcl_py.tree.control import Control
 from kcl_py.tree.halts import HaltedShard

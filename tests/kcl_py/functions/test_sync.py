@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kcl_py import OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor, Reject, Retry, processor
+from kcl_py import OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor, Records, Reject, Retry, processor
 from kcl_py.acceptance import load_processor
 from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.middlewares.metrics import Metrics
-from kcl_py.offers import Records
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.testing import FakeStream, HookCall, record, run_processor
 
