@@ -19,7 +19,7 @@ from kcl_py.local.faults.fault import Kind
 from kcl_py.local.faults.script import FIELDS, read_script
 from kcl_py.local.model import Kinesis
 from kcl_py.options import options
-from kcl_py.status import HEAD, SHARD_COLUMNS, WORKER_COLUMNS, report, state_of
+from kcl_py.status import HALTED, HEAD, SHARD_COLUMNS, WORKER_COLUMNS, report, state_of
 from spark_bridge.options import Options
 from spark_bridge.rows import COLUMNS
 from tests.docs.pages import DOCS, README, ROOT, blocks, read, rows
@@ -119,7 +119,8 @@ def test_columns_of_the_status_page_are_those_of_the_status() -> None:
         assert tuple(row[0] for row in rows(page, first)) == columns
     example, *_ = blocks(page, "text")
     _, head, *rest = example.splitlines()
-    workers, shards, total = (line.split() for before, line in pairwise(rest) if not before)
+    workers, shards, total, _ = (line.split() for before, line in pairwise(rest) if not before)
+    assert rest[-1] == HALTED
     assert tuple(head.split()[::2]) == HEAD
     assert (tuple(workers), tuple(shards), tuple(total[1::2])) == (WORKER_COLUMNS, SHARD_COLUMNS, totals)
 
