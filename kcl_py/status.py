@@ -34,6 +34,7 @@ SHARD_COLUMNS = (
     "paused",
 )
 """The keys of the object and the columns of the text, in their order; extended, never renamed."""
+HALTED = "what has halted goes on by kcl resume FILE --shard ID, once its cause is mended"
 
 
 def report(config: Config, rows: Sequence[LeaseRow], workers: Sequence[WorkerRow], now_s: float) -> Report:
@@ -146,8 +147,14 @@ def text(status: Report) -> str:
             _table(WORKER_COLUMNS, status["workers"]),
             _table(SHARD_COLUMNS, status["shards"]),
             f"totals  {totals}",
+            *advice(status),
         ]
     )
+
+
+def advice(status: Report) -> list[str]:
+    """Say how what stands still goes on; nothing if all runs."""
+    return [HALTED] if status["totals"]["halted"] else []
 
 
 def _table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -11,6 +11,7 @@ ENDS = {
     "actors/root.py",  # raised again once the tree has stopped
     "actors/task.py",  # the end of the very task that was cancelled
     "actors/testing.py",  # raised again outside the task group
+    "kcl_py/chain.py",  # around a plain function of the user's, in which nothing is awaited
     "kcl_py/executors/child.py",  # in the child process: the worker says what follows
     "spark_bridge/tree.py",  # the end of a thread: told to who reads from it
 }

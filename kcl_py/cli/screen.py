@@ -14,7 +14,7 @@ from rich.text import Text
 from kcl_py.cli.lines import GAP, Column, Said, fitting, flowed, line, table, width_of
 from kcl_py.cli.names import shortened
 from kcl_py.printable import printable
-from kcl_py.status import Report, aged
+from kcl_py.status import Report, advice, aged
 
 MOST_LINES = 3
 """Of a sentence, where the height is limited."""
@@ -78,7 +78,8 @@ def screen(look: Look, now_s: float, width: int, height: int | None = None) -> G
     room = room.without(len(latest))
     workers = _workers(status, room if room.lines is None else room.without(room.lines * 2 // 3))
     shards = _shards(status, room.without(len(workers)))
-    return Group(*head, *(one for part in (workers, shards, latest) if part for one in (line(""), *part)))
+    told = [line(one) for one in flowed(advice(status), width, MOST_LINES)] if height is None else []
+    return Group(*head, *(one for part in (workers, shards, latest, told) if part for one in (line(""), *part)))
 
 
 def _head(status: Report, now_s: float, read_s_ago: float, width: int) -> list[Text]:

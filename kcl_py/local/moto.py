@@ -61,5 +61,6 @@ class Moto:
         from moto.backends import get_backend
         from moto.moto_server.werkzeug_app import create_backend_app
 
-        get_backend(self._service).reset()
+        for account in get_backend(self._service).values():  # its own reset is of all services
+            account.reset()
         return create_backend_app(self._service)

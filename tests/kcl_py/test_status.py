@@ -179,7 +179,8 @@ def test_row_cannot_steer_the_terminal_that_shows_it() -> None:
     status = report(CONFIG, [row], [WorkerRow(evil)], NOW_S)
     shown = text(status)
     assert all(line.isprintable() for line in shown.split("\n"))
-    assert len(shown.split("\n")) == len(text(report(CONFIG, [LeaseRow("s")], [WorkerRow("a")], NOW_S)).split("\n"))
+    tame = LeaseRow("s", owner="a", native=Native(owner="a", halted=Halt("KeyError", "1")))
+    assert len(shown.split("\n")) == len(text(report(CONFIG, [tame], [WorkerRow("a")], NOW_S)).split("\n"))
     assert "\\x1b[2J\\x07\\u202e\\x9b1m\\r\\nx" in shown
     assert json.loads(json.dumps(status))["shards"][0]["fault"] == evil
     assert json.dumps(status).isprintable()
@@ -199,6 +200,14 @@ def test_text_has_the_same_columns_in_the_same_order() -> None:
         == "s-2 owned a - TRIM_HORIZON 0 0 - - s-0,s-1 ValueError@49 - - - - 2026-01-01T08:59:55.000Z"
     )
     assert shown[8] == "totals  shards 1  owned 1  ended 0  halted 1  paused 1  max_lag_ms -  spilled 0"
+
+
+def test_status_says_how_to_go_on_where_something_has_halted() -> None:
+    """And says nothing of it where all runs."""
+    halted = LeaseRow("s", owner="a", native=Native(owner="a", halted=Halt("KeyError", "1")))
+    last = [text(report(CONFIG, rows, [], NOW_S)).splitlines()[-1] for rows in ([halted], [LeaseRow("s")])]
+    assert "kcl resume FILE --shard ID" in last[0]
+    assert last[1].startswith("totals")
 
 
 class Store:

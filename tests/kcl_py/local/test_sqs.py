@@ -11,6 +11,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.exceptions import ClientError
 
+from kcl_py.local.s3 import MotoS3
 from kcl_py.local.sqs import MotoSqs
 from tests.kcl_py.local.world import World, boto, serving
 
@@ -78,3 +79,25 @@ def test_without_moto_sqs_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(ClientError, match=r"cannot serve SQS: .*; install the extra 'local' of kcl-py$"),
     ):
         client.list_queues()
+
+
+@pytest.mark.parametrize("order", [("s3", "sqs"), ("sqs", "s3")])
+def test_first_request_for_one_service_leaves_the_other_as_it_is(order: tuple[str, str]) -> None:
+    """A bucket and a queue for dead letters, made one after the other, are there; a new server begins with none."""
+    for _ in range(2):
+        with (
+            closing(MotoSqs()) as sqs,
+            closing(MotoS3()) as s3,
+            serving(World(), sqs=sqs, s3=s3) as url,
+            boto("s3", url) as objects,
+            boto("sqs", url) as messages,
+        ):
+            for service in order:
+                if service == "s3":
+                    assert objects.list_buckets()["Buckets"] == []
+                    objects.create_bucket(Bucket="letters")
+                else:
+                    assert "QueueUrls" not in messages.list_queues()
+                    messages.create_queue(QueueName="letters")
+            assert [bucket["Name"] for bucket in objects.list_buckets()["Buckets"]] == ["letters"]
+            assert len(messages.list_queues()["QueueUrls"]) == 1
