@@ -11,6 +11,7 @@ from kcl_py.effects import ConditionCheck, Put
 from kcl_py.errors import DuplicateInWorkError, EffectsRefusedError
 from kcl_py.leases.transactions import FAILED
 from kcl_py.once import UNLESS_MARKED, message_key, tables_of
+from kcl_py.outcomes import LONGEST_S
 from kcl_py.processor import OwnedShard
 from kcl_py.records import Record
 
@@ -75,7 +76,7 @@ class Dedup:
         raise DuplicateInWorkError(
             f"cannot begin with {self._shard.identity(record)}: expected no other record with its message id in work, "
             f"found one; within {self._work_s:g} s it is done or given up",
-            self._work_s,
+            min(self._work_s, LONGEST_S),
         )
 
     async def _holds(self, effect: Put | ConditionCheck) -> bool:

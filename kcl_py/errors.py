@@ -99,7 +99,7 @@ class EffectsRefusedError(KclError):
 
 
 class DuplicateInWorkError(KclError):
-    """A record with the same message id is in work elsewhere; once ``after_s`` have passed, it is known what became."""
+    """A record with the same message id is in work elsewhere: ``Retry(error.after_s)`` asks again what became of it."""
 
     retryable = True
 

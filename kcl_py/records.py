@@ -5,7 +5,7 @@ no Python work per record. Its fields carry AWS's names on the wire and ours in 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
@@ -106,14 +106,14 @@ class RecordBatch:
     millis_behind_latest: int
     """How far the reading was behind the tip of the shard when these were fetched."""
     redelivery: Redelivery | None = None
+    first: SequenceNumber = field(init=False, repr=False, compare=False)
+    last: SequenceNumber = field(init=False, repr=False, compare=False)
+    """Where it begins and ends; so it does whatever becomes of the list."""
 
-    @property
-    def first(self) -> SequenceNumber:
-        return self.records[0].position
-
-    @property
-    def last(self) -> SequenceNumber:
-        return self.records[-1].position
+    def __post_init__(self) -> None:
+        if self.records:
+            object.__setattr__(self, "first", self.records[0].position)
+            object.__setattr__(self, "last", self.records[-1].position)
 
     def identity(self, record: Record) -> Identity:
         """Return what tells a record of this batch from all others, for ever."""

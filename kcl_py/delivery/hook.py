@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from actors import OwnedTask
+from actors.clock import Clock, move_on_after
 from kcl_py.config import Delivery as Options
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
 from kcl_py.processor import RecordProcessor
 
 T = TypeVar("T")
+
+LATE = "the attempt takes too long"
+"""What the cancellation of an attempt says that is not heeded where nothing can be stopped, as in a thread."""
 
 LAST_HOOKS = ("shutdown_requested", "lease_lost")
 """The hooks that end an ownership before its shard has ended: the one while the lease is held, the other whenever."""
@@ -132,6 +136,32 @@ async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
         if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
             raise
         raise _refused(hook, error) from error
+
+
+async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, limit_s: float) -> T:
+    """Do as ``guarded``; when the call takes longer, cancel it, once: what it then awaits to clean up takes its time.
+
+    A cancel scope would cancel that again on each turn of the event loop, and turn with work that goes on all the same.
+
+    Raises:
+        TimeoutError: it was cancelled for that. If it ends in another way though its time is over, that counts.
+    """
+    task, is_late = asyncio.ensure_future(guarded(hook, call)), False
+    try:
+        with move_on_after(clock, limit_s):
+            await asyncio.wait([task])
+        if is_late := not task.done():
+            task.cancel(LATE)
+            await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more
+        raise
+    if is_late and task.cancelled():
+        raise TimeoutError(f"{hook} took longer than {limit_s:g} s")
+    return task.result()
 
 
 def _refused(hook: str, error: BaseException) -> ProcessorError:

@@ -178,7 +178,7 @@ class ChildPrepared:
 def _end_of(at: A) -> A:
     """Return what is to be sent of a place: a batch counts by its end."""
     if isinstance(at, RecordBatch):
-        return replace(at, records=at.records[-1:])
+        return replace(at, records=[Record(str(at.last), b"", "", sub_sequence_number=at.last.sub)])
     if isinstance(at, Record | None):
         return at
     raise PositionError(

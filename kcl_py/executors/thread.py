@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from anyio import CancelScope
 
+from kcl_py.delivery.hook import LATE
 from kcl_py.effects import Effect
 from kcl_py.errors import LeaseLostError, ProcessorError
 from kcl_py.executors.checkpointer import SyncPrepared
@@ -55,7 +56,10 @@ class Threaded(Hosted):
         return settled(hook, await self._run(partial(method, *arguments)))
 
     async def _run(self, work: Callable[[], Any]) -> Any:
-        """Do work in a thread; once that has begun, no cancellation is heeded before it has ended."""
+        """Do work in a thread; once that has begun, no cancellation is heeded before it has ended.
+
+        One for an attempt that takes too long never is: the attempt counts by how it ends.
+        """
         call = self.threads.submit(copy_context().run, _contained, work)
         cancelled: asyncio.CancelledError | None = None
         with CancelScope(shield=True):
@@ -64,6 +68,8 @@ class Threaded(Hosted):
                 try:
                     await asyncio.wait([outcome])
                 except asyncio.CancelledError as error:
+                    if error.args == (LATE,):
+                        continue
                     if call.cancel():
                         raise
                     cancelled = error

@@ -43,8 +43,9 @@ class Limit:
         return next(iter(self.rejected))
 
     def _is_short(self, at: Record | RecordBatch | None) -> bool:
-        end = at.records[-1] if isinstance(at, RecordBatch) else at
-        return end is None or end.position < self._first.position
+        if at is None:
+            return True
+        return (at.last if isinstance(at, RecordBatch) else at.position) < self._first.position
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from actors.clock import move_on_after
 from kcl_py.delivery import verdicts
 from kcl_py.delivery.earlier import Earlier
-from kcl_py.delivery.hook import guarded
+from kcl_py.delivery.hook import guarded, limited
 from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.rate import Weight
@@ -64,12 +63,9 @@ class Attempt:
         try:
             if self._timeout_s is None:
                 return await guarded(name, work)
-            answer: object = TimeoutError(f"{name} took longer than {self._timeout_s:g} s")
-            with move_on_after(self._clock, self._timeout_s):
-                answer = await guarded(name, work)
+            return await limited(name, work, clock=self._clock, limit_s=self._timeout_s)
         except Exception as error:
             return error
-        return answer
 
 
 def form_of(

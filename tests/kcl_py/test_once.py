@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kcl_py import Dedup, DuplicateInWorkError, EffectsRefusedError, Ids, Once, OwnedShard, Record
+from kcl_py import Dedup, DuplicateInWorkError, EffectsRefusedError, Ids, Once, OwnedShard, Record, Retry
 from kcl_py.effects import Effect, Put, Update
 from kcl_py.errors import RequestError
 from kcl_py.tables import Tables
@@ -177,6 +177,18 @@ async def test_second_message_waits_while_the_first_is_in_work() -> None:
     await world.clock.sleep(caught.value.after_s + 1)
     assert await is_first(a_dedup(world, shard_id="shard-2"), a_record(7))
     assert not await is_first(a_dedup(world), a_record(1))
+
+
+@simulated
+async def test_second_message_of_long_work_waits_as_long_as_a_record_can() -> None:
+    """``Retry(error.after_s)`` is no mistake, however long the work may take: it asks again before it has ended."""
+    world = World()
+    dedup = Dedup(world.shard(), table=MARKS, ttl_s=7200, id=by_key, work_s=3600)
+    with pytest.raises(ValueError, match="no such user"):
+        await is_first(dedup, a_record(1), fail)
+    with pytest.raises(DuplicateInWorkError, match="within 3600 s") as caught:
+        await is_first(dedup, a_record(7))
+    assert Retry(caught.value.after_s).after_s == 900
 
 
 @simulated

@@ -193,3 +193,13 @@ class Careful(RecordProcessor):
         with pytest.raises(EffectsRefusedError) as refused:
             checkpointer.once([], at=last)
         assert refused.value.reasons == {0: "ConditionalCheckFailed"}
+
+
+class Empties(RecordProcessor):
+    """Takes the records out of its batch one by one, and checkpoints it then."""
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        while batch.records:
+            batch.records.pop()
+        checkpointer.checkpoint(batch)
+        checkpointer.prepare(batch)

@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from kcl_py import OwnedShard, Record, RecordBatch, RecordProcessor
+from kcl_py import Checkpointer, OwnedShard, Record, RecordBatch, RecordProcessor, processor
 from kcl_py.effects import Put
 from kcl_py.executors.process import in_children
 from kcl_py.executors.thread import in_threads
+from kcl_py.testing import run_processor
 from tests.kcl_py.executors.checkpointers import Heard
-from tests.kcl_py.executors.processors import Careful
+from tests.kcl_py.executors.processors import Careful, Empties
 
 pytestmark = pytest.mark.asyncio
 
@@ -32,3 +33,33 @@ async def test_all_that_a_checkpointer_can_do_is_done_by_the_one_in_the_worker(
         ("once", [Put("totals", {"id": "a", "n": 1})], last),
         ("once", [], last),
     ]
+
+
+class AsyncEmpties(RecordProcessor):
+    """As ``Empties``."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> None:
+        batch.records.clear()
+        await checkpointer.checkpoint(batch)
+
+
+@processor
+async def empties(payloads: list[int], batch: RecordBatch, checkpointer: Checkpointer) -> None:
+    """Do as ``Empties``, with what can be decoded."""
+    batch.records.clear()
+    await checkpointer.checkpoint(batch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "executor"), [(AsyncEmpties, None), (empties, None), (Empties, "thread"), (Empties, "process")]
+)
+@pytest.mark.parametrize("records", [["1", "2", "3"], ["1", "2", "bad"]])
+async def test_batch_counts_to_its_end_though_its_list_was_emptied(
+    kind: type[RecordProcessor], executor: str | None, records: list[str]
+) -> None:
+    """The list is the processor's own; where the batch ends is not."""
+    options = {"delivery": {"executor": executor, "on_failure": "skip"}, "checkpoint": {"mode": "manual"}}
+    run = await run_processor(kind, records, options=options)
+    assert [call.error for call in run.calls if call.error is not None] == []
+    wanted = records[:2] if kind is empties and "bad" in records else records
+    assert run.acknowledged == [data.encode() for data in wanted]

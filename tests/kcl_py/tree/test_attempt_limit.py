@@ -1,0 +1,95 @@
+"""``delivery.attempt_timeout_s``: an attempt that takes too long is cancelled once, and may clean up."""
+
+import asyncio
+import threading
+
+import pytest
+
+from kcl_py import Record, RecordProcessor, Retry
+from kcl_py.outcomes import RecordOutcome
+from kcl_py.testing import run_processor
+from kcl_py.tree.messages import Abandon, Drained, Halted, Progress
+from tests.kcl_py.tree.pipelines import a_pipeline
+from tests.kcl_py.tree.stage import some_records, until
+from tests.simloop import simulated
+
+OPTIONS = {"attempt_timeout_s": 1.0, "retries": 0}
+CLEANING_S = 3.0
+
+
+class Tidy(RecordProcessor):
+    """Hangs, and awaits something to clean up, as the end of a transaction does."""
+
+    async def process(self, record: Record) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            HEARD.append("cleaning")
+            await asyncio.sleep(CLEANING_S)
+            HEARD.append("clean")
+
+
+HEARD: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def silence() -> None:
+    HEARD.clear()
+
+
+@simulated
+async def test_attempt_that_takes_too_long_cleans_up_before_it_has_failed() -> None:
+    """What it awaits then is not cancelled again."""
+    async with a_pipeline(some_records(1), processor=Tidy, delivery=OPTIONS) as played:
+        played.begin()
+        halted = await played.lease.hears(Halted)
+        assert halted.halt.error == "TimeoutError: Tidy.process took longer than 1 s"
+        assert HEARD == ["cleaning", "clean"]
+
+
+@pytest.mark.parametrize("after_s", [0.5, 2.0])
+@simulated
+async def test_end_of_the_ownership_waits_a_second_for_the_cleaning_and_leaves_it_behind(after_s: float) -> None:
+    """Whether it had begun before, or begins with that."""
+    async with a_pipeline(some_records(1), processor=Tidy, delivery=OPTIONS) as played:
+        played.begin()
+        await asyncio.sleep(after_s)
+        begun_at = asyncio.get_running_loop().time()
+        played.ref.tell(Abandon())
+        await played.lease.hears(Drained)
+        assert asyncio.get_running_loop().time() - begun_at < CLEANING_S
+
+
+@simulated
+async def test_attempt_that_goes_on_all_the_same_is_cancelled_once_and_counts_by_how_it_ends() -> None:
+    """It does not turn with the event loop, on each turn of which it would be cancelled again."""
+    cancelled: list[float] = []
+
+    class Deaf(RecordProcessor):
+        async def process(self, record: Record) -> RecordOutcome:
+            ends_at = asyncio.get_running_loop().time() + 10.0
+            while (left_s := ends_at - asyncio.get_running_loop().time()) > 0:
+                try:
+                    await asyncio.sleep(left_s)
+                except asyncio.CancelledError:
+                    cancelled.append(asyncio.get_running_loop().time())
+            return None if record.redelivery else Retry(after_s=0)
+
+    async with a_pipeline(some_records(1), processor=Deaf, delivery=OPTIONS | {"retries": 1}) as played:
+        played.begin()
+        await until(lambda: any(told.prefix for told in played.lease.of(Progress)))
+        assert cancelled == pytest.approx([1.0, 11.0], abs=0.1)
+
+
+@pytest.mark.asyncio
+async def test_attempt_in_a_thread_counts_by_how_it_ends() -> None:
+    """Nothing can stop it."""
+    may_end = threading.Event()
+
+    class Blocking(RecordProcessor):
+        def process(self, record: Record) -> None:  # type: ignore[override]
+            may_end.wait(0.5)
+
+    options = {"delivery": {"executor": "thread", "attempt_timeout_s": 0.01}}
+    run = await run_processor(Blocking, ["a"], retries=0, options=options)
+    assert run.acknowledged == [b"a"]
