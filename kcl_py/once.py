@@ -18,6 +18,9 @@ UNLESS_MARKED = "attribute_not_exists(#key) OR #expires < :now"
 class Once:
     """Applies the effects of single records; for those of batches there is ``Checkpointer.once``.
 
+    Where records come one after the other (``delivery.ordering: shard``), no marker is needed unless ``id`` is given:
+    the effects and the checkpoint are one transaction.
+
     Args:
         shard: what ``initialize`` was given.
         table: holds the markers; it is yours to create, in the account and region of the lease table.
@@ -48,7 +51,10 @@ class Once:
         Raises:
             EffectsRefusedError: DynamoDB does not take them, and none was written.
             RequestError: there was no good answer in time. Raise it: when the record comes again, the marker tells.
+            LeaseLostError, CheckpointFailedError: as of ``Checkpointer.once``, where the checkpoint is the marker.
         """
+        if self._shard.checkpointer is not None and self._id is None:
+            return await self._shard.checkpointer.once(effects, at=record)
         if len(effects) >= MOST:
             raise EffectsRefusedError(
                 f"cannot apply {len(effects)} effects: expected {MOST - 1} at most beside the marker of the record"

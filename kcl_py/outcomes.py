@@ -16,7 +16,7 @@ class Retry:
     """Not now: hand the record, or the whole batch, over again. Counts as an attempt.
 
     Raises:
-        ValueError: ``after_s`` is not between 0 and 900.
+        ValueError: ``after_s`` is no number between 0 and 900.
     """
 
     after_s: float | None = None
@@ -24,9 +24,10 @@ class Retry:
     reason: str = "the processor asked for it again"
 
     def __post_init__(self) -> None:
-        if self.after_s is not None and not 0 <= self.after_s <= LONGEST_S:
+        after_s: object = self.after_s
+        if after_s is not None and not (isinstance(after_s, int | float) and 0 <= after_s <= LONGEST_S):
             raise ValueError(
-                f"cannot retry after {self.after_s:g} s: expected 0 to {LONGEST_S:g} s, since the checkpoint of the "
+                f"cannot retry after {after_s!r} s: expected 0 to {LONGEST_S:g} s, since the checkpoint of the "
                 "shard stands still meanwhile; for longer, put the record into a queue with a delay and return"
             )
 

@@ -40,6 +40,8 @@ class OwnedShard:
     """What it has stored with that."""
     tables: "Tables | None" = field(default=None, repr=False, compare=False)
     """The DynamoDB that holds the leases, for ``Once`` and ``Dedup``."""
+    checkpointer: "Checkpointer | None" = field(default=None, repr=False, compare=False)
+    """Set where ``process`` gets one record after the other: with ``delivery.ordering: shard``, and no batchers."""
 
     def identity(self, record: Record) -> Identity:
         """Return what tells a record of this shard from all others, for ever."""
@@ -232,6 +234,11 @@ class Records(RecordProcessor):
 def has_lanes(processor: type[RecordProcessor]) -> bool:
     """Tell whether a processor takes records one by one, rather than in batches."""
     return processor.process is not RecordProcessor.process
+
+
+def is_in_order(processor: type[RecordProcessor], ordering: str) -> bool:
+    """Tell whether a processor that has a record in hand has finished all before it."""
+    return not has_lanes(processor) or (ordering == "shard" and not processor.batchers)
 
 
 def preferred_executor(processor: type[RecordProcessor]) -> Executor | None:

@@ -38,7 +38,7 @@ class Isolated(Hosted):
     async def call(self, hook: str, *arguments: Any) -> Any:
         if hook == "initialize":
             [shard] = arguments
-            self._shard = replace(shard, tables=None)  # the way to DynamoDB is the worker's
+            self._shard = replace(shard, tables=None, checkpointer=None)  # the way to DynamoDB is the worker's
             await self._started()
             return None
         if hook in LAST and self._child is None:

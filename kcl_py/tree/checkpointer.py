@@ -13,7 +13,7 @@ from kcl_py.leases import transactions
 from kcl_py.leases.commits import STATE_BYTES
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Pending
-from kcl_py.processor import has_lanes
+from kcl_py.processor import is_in_order
 from kcl_py.records import Record, RecordBatch, SequenceNumber
 from kcl_py.tree.asking import Answer, Checkpoint, CheckpointOutcome, Prepare, Transact
 from kcl_py.tree.worker import Worker
@@ -57,7 +57,7 @@ class ShardCheckpointer:
     ) -> None:
         self._clock, self._timeout_s = worker.clock, worker.config.leases.failover_s / IN_A_FAILOVER
         self._shard_id, self._ledger = shard_id, ledger
-        self._may_assert = not has_lanes(worker.processor)
+        self._may_assert = is_in_order(worker.processor, worker.config.delivery.ordering)
         """Whether the processor can say that records are finished which it has in hand."""
         self._fence, self._lease = fence, lease
         self._is_manual = worker.config.checkpoint.mode == "manual"  # then no more is stored than is asked for

@@ -170,6 +170,8 @@ class RecordForm:
 
     def finish(self, item: Item, failed: Mapping[int, Verdict]) -> Mapping[int, Verdict]:
         """Note what of an attempt is done, or is a batcher's from now on; return what is not."""
+        if item[0].is_finished(item[1]):
+            return verdicts.DONE  # the processor has checkpointed it before it failed
         if given_away := self._given_away.pop(item, None):
             self._batches.put(item, *given_away)
         elif not failed:

@@ -39,7 +39,7 @@ from kcl_py.tree.messages import (
     Resume,
     Start,
 )
-from kcl_py.tree.ownership import owned_shard, with_pending
+from kcl_py.tree.ownership import owned_shard, with_checkpointer, with_pending
 from kcl_py.tree.producer import Producer
 from kcl_py.tree.steering import Brake, Pause
 from kcl_py.tree.time_limit import TimeLimit
@@ -146,6 +146,7 @@ class Pipeline(Supervisor):
         self._checkpointer = ShardCheckpointer(
             self._worker, self._shard_id, self._ledger, fence=self._fence, lease=self._lease
         )
+        self._shard = with_checkpointer(self._shard, self._worker, self._checkpointer)
         self.state = "initializing"
         self._caller.call("initialize", self._initialize, self._started)
 

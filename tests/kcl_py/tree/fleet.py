@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from actors import Node
-from kcl_py import Config, Stream
+from kcl_py import Config, RecordProcessor, Stream
 from kcl_py.clients import Clients
 from kcl_py.leases.items import item_from_row, row_from_item
 from kcl_py.leases.memory import MemoryLeaseStore
@@ -38,12 +38,14 @@ PATIENCE_S = 120.0
 class Member:
     """One worker of the fleet."""
 
-    def __init__(self, fleet: "Fleet", name: str, config: Config, work: Work | None) -> None:
+    def __init__(
+        self, fleet: "Fleet", name: str, config: Config, work: Work | None, processor: type[RecordProcessor] | None
+    ) -> None:
         self.name, self._fleet, self._config = name, fleet, config
         self.clock = SimClock(fleet.loop)
         self.random = random.Random(f"{fleet.seed} {name}")
         self.wire = Wire(self.random)
-        self._processor = fleet.diary.processor(name, work)
+        self._processor = processor or fleet.diary.processor(name, work)
         self.stream: Stream | None = None
         self.outcome: Outcome | None = None
         self.error: Exception | None = None
@@ -165,9 +167,11 @@ class Fleet:
 
     # --- workers -----------------------------------------------------------------------------------------------
 
-    def start(self, name: str, *, work: Work | None = None, **config: Any) -> Member:
-        """Start a worker; ``config`` goes over the fleet's."""
-        member = self.members[name] = Member(self, name, self.configured(name, **config), work)
+    def start(
+        self, name: str, *, work: Work | None = None, processor: type[RecordProcessor] | None = None, **config: Any
+    ) -> Member:
+        """Start a worker, with a processor that writes the diary if with no other; ``config`` goes over the fleet's."""
+        member = self.members[name] = Member(self, name, self.configured(name, **config), work, processor)
         return member
 
     def configured(self, name: str, **config: Any) -> Config:

@@ -2,13 +2,23 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
-from kcl_py import Checkpointer, RecordBatch
+from kcl_py import Checkpointer, Once, OwnedShard, Record, RecordBatch, RecordProcessor, Redelivery
 from tests.kcl_py.tree.diary import Work
 from tests.kcl_py.tree.fleet import FAILOVER_S, Member
-from tests.kcl_py.tree.sums import BATCH, a_counting_fleet, all_counted, check_sums, count, count_in_two, count_once
+from tests.kcl_py.tree.sums import (
+    BATCH,
+    MARKS,
+    a_counting_fleet,
+    all_counted,
+    check_sums,
+    count,
+    count_in_two,
+    count_once,
+)
 from tests.kcl_py.tree.wire import Fault
 from tests.simloop import SimTask, run, simulated
 
@@ -215,3 +225,39 @@ async def test_effects_of_what_is_checkpointed_already_are_not_applied() -> None
     await fleet.delivered()
     assert (said, store.sums()) == ([False], {})
     await fleet.stopped()
+
+
+class CountingOne(RecordProcessor):
+    """Counts record by record, and raises after the effects of each third one are applied."""
+
+    again: ClassVar[list[Record]] = []
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        self.shard, self.once = shard, Once(shard, table=MARKS, ttl_s=60)
+
+    async def process(self, record: Record) -> None:
+        self.again.extend([record] if isinstance(record.redelivery, Redelivery) else [])
+        if await self.once.apply(record, count(self.shard.shard_id, 1)) and int(record.data) % 3 == 0:
+            raise ValueError("after the effects")
+
+
+@pytest.mark.parametrize("end", [Member.crash, Member.kill], ids=["crash", "kill"])
+@pytest.mark.parametrize("after_s", [0.7, 0.9, 1.1])
+@simulated
+async def test_record_by_record_in_shard_order_effects_and_checkpoint_are_one(
+    after_s: float, end: Callable[[Member], None]
+) -> None:
+    """Without a marker; a record that fails after that is finished, and comes not again."""
+    fleet, store = a_counting_fleet(delivery={"ordering": "shard", "concurrency": 2, "backoff_s": 0.05})
+    fleet.put(RECORDS)
+    CountingOne.again.clear()
+    member = fleet.start("A", processor=CountingOne)
+    await asyncio.sleep(after_s)
+    end(member)
+    await asyncio.sleep(FAILOVER_S)
+    check_sums(fleet, store)
+    fleet.start("B", processor=CountingOne)
+    await fleet.until(lambda: all_counted(fleet, store))
+    await fleet.stopped()
+    check_sums(fleet, store)
+    assert (sum(store.sums().values()), store.rows_of(MARKS), CountingOne.again) == (RECORDS, [], [])
