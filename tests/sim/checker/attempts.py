@@ -89,6 +89,7 @@ def what_was_in_hand_is_marked(story: Story) -> Iterator[str]:
     """
     handed: set[int] = set()
     behind_s: dict[str, float] = defaultdict(float)
+    wrote: dict[str, str] = {}
     excused = set(story.deleted)
     for line in story.lines:
         life = line.get("w", "")
@@ -97,10 +98,14 @@ def what_was_in_hand_is_marked(story: Story) -> Iterator[str]:
                 behind_s[life] = -line["skew_s"]
             case "jump":
                 behind_s[life] -= line["by_s"]
+                if behind_s[life] > SKEW_S:  # while the reply to its take is on its way, say
+                    excused.update(shard for shard, by in wrote.items() if by == life)
             case "freeze":
                 behind_s[life] += line["for_s"]
-            case "row" if behind_s[life] > SKEW_S:
-                excused.add(line["shard"])
+            case "row":
+                wrote[line["shard"]] = life
+                if behind_s[life] > SKEW_S:
+                    excused.add(line["shard"])
             case "batch":
                 batch = story.called[line["id"]]
                 for record, mark in zip(batch.records, batch.marks, strict=False):
