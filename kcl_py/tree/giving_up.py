@@ -85,7 +85,7 @@ class GivingUp:
             return Stop(f"no delivery.dead_letter is set for what handle_failed sends there: {failure.reason}")
         letter, backoff = self._letters.get(failure.record) or self._letter(failure)
         try:
-            await guarded("store", lambda: letters.store(letter))
+            await guarded(f"{type(letters).__name__}.store", lambda: letters.store(letter))
         except Exception as error:  # also of a destination of the user's own
             is_final = isinstance(error, KclError) and not (error.retryable or isinstance(error, ProcessorError))
             pause_s = None if is_final else round(backoff.next_s(), 3)

@@ -123,7 +123,7 @@ async def test_unruly_work_does_not_begin_once_it_is_cancelled(turns: int) -> No
         nonlocal has_begun
         has_begun = True
         story.append("begun")
-        await anyio.sleep(PATIENCE_S)
+        await anyio.sleep_forever()
 
     async with running(lambda: Troupe(players("a", []))) as root:
         tasks: list[OwnedTask] = []

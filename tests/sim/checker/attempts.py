@@ -4,11 +4,10 @@ Instants are seconds. An attempt is one call; that of a batch is one of each of 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.sim.checker.runs import LANES
 from tests.sim.checker.story import Story
 
 SKEW_S = 300.0
@@ -117,9 +116,11 @@ def what_was_in_hand_is_marked(story: Story) -> Iterator[str]:
 
 def a_lane_is_serial(story: Story) -> Iterator[str]:
     """One record of it at a time, in order, and none before the one before it is finished; each one only once."""
-    if story.form not in LANES:
+    if not story.has_lanes:
         return
     key_of = {line["n"]: line["key"] for line in story.of("put")}
+    lanes: dict[str, Callable[[int], str]] = {"key": key_of.__getitem__, "shard": lambda _: "", "none": str}
+    lane_of = lanes[story.form]
     in_hand: dict[tuple[str, int, str], int] = {}
     last: dict[tuple[str, int, str], int] = {}
     finished: set[tuple[str, int, int]] = set()
@@ -128,7 +129,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
             case "batch":
                 batch, whose = story.called[line["id"]], (line["w"], line["processor"])
                 [record] = batch.records
-                lane = *whose, {"key": key_of[record], "shard": "", "none": str(record)}[story.form]
+                lane = *whose, lane_of(record)
                 if lane in in_hand:
                     yield f"{batch} begins while record {in_hand[lane]} of its lane is in hand"
                 before, last[lane] = last.get(lane, record), record
@@ -143,7 +144,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
                 batch = story.called[line["id"]]
                 [record] = batch.records
                 whose = batch.life, batch.processor
-                in_hand.pop((*whose, {"key": key_of[record], "shard": "", "none": str(record)}[story.form]), None)
+                in_hand.pop((*whose, lane_of(record)), None)
                 if line["done"]:
                     finished.add((*whose, record))
             case "skipped" | "letter":
@@ -162,7 +163,7 @@ def what_halts_rests(story: Story) -> Iterator[str]:
 
 def no_more_are_in_work_than_may_be(story: Story) -> Iterator[str]:
     """In the whole worker at the same time, where records come one by one."""
-    if story.form not in LANES:
+    if not story.has_lanes:
         return
     limits = {line["w"]: line["concurrency"] for line in story.of("up")}
     in_work: Counter[str] = Counter()

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tests.sim.checker.runs import LANES, Run
+from tests.sim.checker.runs import Run
 from tests.sim.checker.story import MOST_TOLD, Story
 
 FAREWELL_S = 5.0
@@ -100,24 +100,15 @@ def _in_hand(story: Story) -> Iterator[tuple[dict[str, Any], int]]:
                 said_done.add(line["id"])
             case "returned" if line["id"] in said_done:  # who raises then may have said so by a checkpoint
                 batch = story.called[line["id"]]
-                left = [story.place[record] for record in batch.left]
-                done = [story.place[record] for record in batch.records if record not in batch.left]
-                if story.form not in LANES:
-                    finished[batch.shard].setdefault(life, Run(0)).settle(done, left)
-                elif run := finished[batch.shard].get(life):
-                    for place in done:
-                        run.add(place)
+                if not story.has_lanes:
+                    finished[batch.shard].setdefault(life, Run(0))
+                if run := finished[batch.shard].get(life):
+                    run.note(story.places(batch.done), story.places(batch.left), is_lane=story.has_lanes)
             case "skipped" | "letter" if life in finished[line["shard"]]:
                 finished[line["shard"]][life].add(story.place[line["n"]])
             case "rest":
-                yield (
-                    line,
-                    sum(
-                        reached[shard].get(life, 0) > runs[life].reached
-                        for shard, runs in finished.items()
-                        if life in runs
-                    ),
-                )
+                mine = {shard: runs[life] for shard, runs in finished.items() if life in runs}
+                yield line, sum(reached[shard].get(life, 0) > run.reached for shard, run in mine.items())
 
 
 def nobody_fails(story: Story) -> Iterator[str]:

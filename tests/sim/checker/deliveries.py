@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.sim.checker.runs import LANES
 from tests.sim.checker.story import MOST_TOLD, NEVER, Batch, Story
 
 
@@ -38,7 +37,7 @@ def nothing_is_passed_over(story: Story) -> Iterator[str]:
 
 def a_processor_goes_on_where_it_is(story: Story) -> Iterator[str]:
     """Within one processor each batch follows the one before, which has ended, or comes again, and is marked then."""
-    if story.form in LANES:
+    if story.has_lanes:
         return
     reached: dict[tuple[str, int], Batch] = {}
     furthest: dict[tuple[str, int], int] = {}
@@ -106,8 +105,7 @@ def _repeats(story: Story) -> Iterator[str]:
                     yield f"{batch} repeats records that are finished: {again[:MOST_TOLD]}"
             case "returned" if line["done"] or "rejected" in line:
                 batch = story.called[line["id"]]
-                done = set(batch.records) - batch.left
-                finished.update((batch.life, batch.processor, record) for record in done)
+                finished.update((batch.life, batch.processor, record) for record in batch.done)
             case "skipped" | "letter":
                 finished.add((line["w"], line["processor"], line["n"]))
 
@@ -122,7 +120,7 @@ def what_is_asked_for_is_read(story: Story) -> Iterator[str]:
             batches = (
                 batch for batch in story.by_shard.get(shard, ()) if (batch.life, batch.epoch) == (move.life, move.epoch)
             )
-            if story.form in LANES:
+            if story.has_lanes:
                 batches = (batch for batch in batches if story.place[batch.records[0]] < move.before)
             first = next(batches, None)
             if first is not None and story.place[first.records[0]] != move.before:

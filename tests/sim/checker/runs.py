@@ -18,6 +18,13 @@ class Run:
     steps: list[tuple[float, int]] = field(default_factory=list)
     """When it came how far."""
 
+    def note(self, done: Collection[int], left: Collection[int], *, is_lane: bool) -> None:
+        """A call has ended: of one record of a lane, or of a batch."""
+        if not is_lane:
+            self.settle(done, left)
+        for place in done if is_lane else ():
+            self.add(place)
+
     def add(self, place: int) -> None:
         """One more is finished."""
         if place >= self.reached:

@@ -53,6 +53,11 @@ class Batch:
             f"records {self.records[0]} to {self.records[-1]},"
         )
 
+    @property
+    def done(self) -> list[int]:
+        """Records that are done once it has ended, if it has not raised."""
+        return [record for record in self.records if record not in self.left]
+
     def end(self, at_s: float, *, excused_s: float = -NEVER) -> None:
         """It stands still from ``at_s`` on; if it returns until ``excused_s``, it did nothing meanwhile."""
         if at_s > self.excused_s:
@@ -126,6 +131,15 @@ class Story:
         """How records reached processors."""
         found: str = self.lines[0].get("form", "batch")
         return found
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether records reached processors one by one."""
+        return self.form in LANES
+
+    def places(self, records: Iterable[int]) -> list[int]:
+        """Return where in their shards these records are."""
+        return [self.place[record] for record in records]
 
     @cached_property
     def calm_s(self) -> float:
@@ -245,7 +259,7 @@ def _read_batches(story: Story) -> None:
                 batch = open_[line["id"]]
                 batch.left = set(line.get("left", ()))
                 batch.done_s = NEVER if batch.left else now_s
-                _finish(story, [record for record in batch.records if record not in batch.left], now_s)
+                _finish(story, batch.done, now_s)
             case "skipped" | "letter":
                 _finish(story, [line["n"]], now_s)
             case "returned":
@@ -304,13 +318,7 @@ def _read_runs(story: Story) -> None:
             case "done":
                 batch = story.called[line["id"]]
                 run = story.runs[batch.life, batch.shard, batch.epoch]
-                places = {record: story.place[record] for record in batch.records}
-                done = [place for record, place in places.items() if record not in batch.left]
-                if story.form in LANES:
-                    for place in done:
-                        run.add(place)
-                else:
-                    run.settle(done, [places[record] for record in batch.left])
+                run.note(story.places(batch.done), story.places(batch.left), is_lane=story.has_lanes)
                 run.steps.append((line["t"], run.reached))
             case "skipped" | "letter":
                 run = story.runs[line["w"], line["shard"], line["epoch"]]
