@@ -158,6 +158,32 @@ def test_a_batch_in_the_middle_of_a_pause_ends_with_it_or_counts(
     )
 
 
+@pytest.mark.parametrize(
+    ("deleted_s", "taken_s", "returned_s", "is_good"),
+    [(3.0, 5.0, 5.9, True), (3.0, 5.0, 6.1, False), (4.5, 4.0, 5.0, False), (1.0, 4.0, 5.0, False)],
+)
+def test_who_holds_a_row_that_an_operator_deletes_hears_of_it_with_his_next_heartbeat(
+    deleted_s: float, taken_s: float, returned_s: float, is_good: bool
+) -> None:
+    """Another one may have made it anew and taken it by then; not before, and not of a row that was there again."""
+    found = set(
+        judged(
+            [
+                put(0),
+                line(1.0, "shard", shard="s0", parents=[]),
+                row(1.5, "TRIM_HORIZON"),
+                batch(2.0, 0),
+                line(deleted_s, "deleted", shard="s0", w=""),
+                *done(returned_s),
+                row(taken_s, "TRIM_HORIZON", w="b", owner="B", token="2"),
+                batch(taken_s + 0.1, 0, w="b", processor=1),
+                *done(taken_s + 0.2, w="b", processor=1),
+            ]
+        )
+    )
+    assert ("ownerships_are_disjoint" not in found) == is_good
+
+
 def test_bytes_that_are_held_with_nothing_in_hand_are_too_many() -> None:
     """All that was given is finished."""
     given = [line(1.5, "given", w="a", first=0, records=1), line(95.0, "rest", w="a", held_bytes=3)]

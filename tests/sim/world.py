@@ -19,7 +19,7 @@ from tests.sim.history import History
 from tests.sim.life import Life
 from tests.sim.network import Link
 from tests.sim.plan import SERVICES, Event, Plan, Weather
-from tests.sim.processor import PUT_OFF_S, Day, Letters, Storm, processor
+from tests.sim.processor import PUT_OFF_S, WORK_S, Day, Letters, Storm, processor
 from tests.sim.services import APP, STREAM, Services, number_of
 from tests.simclock import SimClock
 from tests.simloop import sim_loop
@@ -144,14 +144,16 @@ class World:
         """How long a fleet without faults may take to have read everything, or to stop.
 
         A holder's row expires, or one that was deleted is made anew, and its parent's before it; a handoff comes
-        between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; a record that
-        a worker has put off waits until the clock of the next one says that it is due.
+        between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; its records
+        are worked on one by one; one that a worker has put off waits until the clock of the next one says that it is
+        due.
         """
         handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
         rate = self.plan.options["delivery"].get("rate", {}).get("records")
         rated_s = self._services.put_records / rate if rate else 0.0
         put_off_s = PUT_OFF_S + MOST_SKEW_S if self.plan.form.puts_off else 0.0
-        return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s + rated_s + put_off_s
+        worked_s = self._services.put_records * WORK_S
+        return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s + rated_s + worked_s + put_off_s
 
     async def _rested(self) -> None:
         is_long = self._draw.random() < LONG_QUIET_CHANCE

@@ -176,8 +176,13 @@ def who_hands_over_has_taken(story: Story) -> Iterator[str]:
 
 
 def ownerships_are_disjoint(story: Story) -> Iterator[str]:
-    """From first hand-over to last end; but for a machine that stood still with its clock, until it asks the table."""
+    """From first hand-over to last end; but for a machine that stood still with its clock, until it asks the table.
+
+    Nor does who holds a row that an operator deletes know of it before that; another may have made it anew by then.
+    """
+    deletions = [line for line in story.of("deleted") if not line["w"]]
     for shard, batches in story.by_shard.items():
+        deleted_s = [line["t"] for line in deletions if line["shard"] == shard]
         spans: dict[tuple[str, int], tuple[float, float]] = {}
         for batch in batches:
             if story.is_misled(batch):
@@ -187,7 +192,8 @@ def ownerships_are_disjoint(story: Story) -> Iterator[str]:
             spans[whose] = (began_s, max(ended_s, batch.ended_s))
         ordered = sorted(spans.items(), key=lambda each: each[1])
         for (one, before), (other, after) in pairwise(ordered):
-            if before[1] > after[0]:
+            until_s = max((at_s + story.failover_s for at_s in deleted_s if before[0] < at_s < after[0]), default=0.0)
+            if before[1] > max(after[0], until_s):
                 yield f"{shard}: {one} until {before[1]:.3f} and {other} from {after[0]:.3f}"
 
 
