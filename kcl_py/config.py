@@ -235,6 +235,16 @@ class Checkpoint(Section):
     interval_s: Seconds | None = Field(default=None, description="default: with each heartbeat")
     records: Positive | None = Field(default=None, description="also after this many finished records")
 
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        for name in ("interval_s", "records"):
+            if self.mode == "manual" and (found := getattr(self, name)) is not None:
+                raise ValueError(
+                    f"{name}: expected mode to be auto beside it, found manual, in which only the processor stores "
+                    f"checkpoints, and {found:g}; leave one of them out"
+                )
+        return self
+
 
 class Log(Section):
     """What is logged to stderr."""

@@ -72,14 +72,14 @@ def screen(look: Look, now_s: float, width: int, height: int | None = None) -> G
     read_s_ago = max(0.0, now_s - datetime.fromisoformat(look.status["at"]).timestamp())
     status, room = aged(look.status, read_s_ago), Room(width, height)
     head = _head(status, now_s, read_s_ago, width) + _trouble(look, room)
-    room = room.without(len(head) + BLANKS)
+    told = [line(one) for one in flowed(advice(status), width, MOST_LINES)]
+    room = room.without(len(head) + len(told) + BLANKS)
     latest = [line(one, "dim") for change in look.latest for one in flowed([change], width, CHANGE_LINES)]
-    latest = latest if room.lines is None else latest[: room.lines // 4]
+    latest = latest if room.lines is None else latest[: max(0, room.lines - 2 * len(told)) // 4]
     room = room.without(len(latest))
     workers = _workers(status, room if room.lines is None else room.without(room.lines * 2 // 3))
     shards = _shards(status, room.without(len(workers)))
-    told = [line(one) for one in flowed(advice(status), width, MOST_LINES)] if height is None else []
-    return Group(*head, *(one for part in (workers, shards, latest, told) if part for one in (line(""), *part)))
+    return Group(*head, *(one for part in (workers, [*shards, *told], latest) if part for one in (line(""), *part)))
 
 
 def _head(status: Report, now_s: float, read_s_ago: float, width: int) -> list[Text]:

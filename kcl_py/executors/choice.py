@@ -1,6 +1,7 @@
 """Which class the worker makes for the user's: that itself, or one that runs its hooks off the event loop."""
 
 from kcl_py.config import Config
+from kcl_py.errors import ConfigError
 from kcl_py.executors.hosted import is_synchronous
 from kcl_py.executors.origin import origin_of
 from kcl_py.executors.process import in_children
@@ -28,8 +29,19 @@ def on_executor(processor: type[RecordProcessor], config: Config) -> type[Record
 
 
 def as_it_checkpoints(processor: type[RecordProcessor], config: Config) -> Config:
-    """Return the options for a class that has a checkpoint mode of its own, unless one is set."""
+    """Return the options for a class that has a checkpoint mode of its own, unless one is set.
+
+    Raises:
+        ConfigError: when checkpoints are to be stored is set, but not who does it, and this class does.
+    """
     mode = getattr(processor, "preferred_checkpoint_mode", None)
     if mode is None or "mode" in config.checkpoint.model_fields_set:
         return config
+    if faults := [
+        f"checkpoint.{name}: expected checkpoint.mode beside it, since {processor.__qualname__} stores checkpoints "
+        f"itself if nothing is said, found {found:g}; set mode to auto, or leave {name} out"
+        for name in ("interval_s", "records")
+        if (found := getattr(config.checkpoint, name)) is not None
+    ]:
+        raise ConfigError(*faults)
     return config.model_copy(update={"checkpoint": config.checkpoint.model_copy(update={"mode": mode})})

@@ -175,6 +175,15 @@ def unpacked(hook: str, outcome: bytes) -> object:
     return found
 
 
+def portable(error: Exception) -> Exception:
+    """Return an exception that another process can raise: the same, or one that reads as it."""
+    try:
+        pickle.loads(pickle.dumps(error, pickle.HIGHEST_PROTOCOL))
+    except Exception:
+        return KclError(f"{type(error).__name__}: {text_of(error)}")
+    return error
+
+
 def _unpicklable(hook: str, error: Exception) -> KclError:
     return KclError(
         f"cannot hand what {hook} returned to the worker: expected something that can be pickled, "

@@ -26,6 +26,7 @@ from kcl_py.executors.frames import (
     Prepare,
     Unpacker,
     pack,
+    portable,
     unpacked,
 )
 from kcl_py.executors.origin import Origin, origin_of
@@ -216,7 +217,7 @@ async def _answer(ask: Ask, checkpointer: Checkpointer | None, prepared: list[Pr
     try:
         return Answer(ask.request, None, await _stored(ask, checkpointer, prepared))
     except Exception as error:  # the child raises it
-        return Answer(ask.request, error)
+        return Answer(ask.request, portable(error))
 
 
 async def _stored(ask: Ask, checkpointer: Checkpointer, prepared: list[PreparedCheckpoint]) -> bool | int | None:

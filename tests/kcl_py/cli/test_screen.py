@@ -145,9 +145,18 @@ def test_a_low_screen_shows_who_why_and_how_many_more(height: int) -> None:
     lines = drawn(a_look(*well, *bad, latest=latest), width=80, height=height)
     assert len(lines) < height
     assert f"  at {PLACE}" in "\n".join(lines)
-    assert sum(line.startswith("w") for line in lines) == 3
+    assert sum(line.startswith(("worker ", "w0 ", "w1 ")) for line in lines) == 3
     assert any(line.startswith("and ") and " more shards" in line for line in lines)
     assert latest[0] in lines
+
+
+@pytest.mark.parametrize("height", [None, 16, 40])
+@pytest.mark.parametrize("width", [60, 160])
+def test_how_a_halted_shard_goes_on_is_said_as_long_as_there_is_one(height: int | None, width: int) -> None:
+    """Below the shards, however low the screen; where nothing has halted there is nothing to say."""
+    said = " ".join(line.strip() for line in drawn(a_fleet(), width=width, height=height)[-3:])
+    assert said.endswith("kcl resume FILE --shard ID, once its cause is mended")
+    assert not any("kcl resume" in line for line in drawn(a_look(LeaseRow("s-1", owner="w0")), height=height))
 
 
 @pytest.mark.parametrize("rows", [[], [LeaseRow("s-0", checkpoint="SHARD_END")]])

@@ -7,7 +7,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kcl_py import CheckpointFailedError, KclError, LeaseLostError, PositionError, ProcessorError, SequenceNumber
+from kcl_py import (
+    CheckpointFailedError,
+    ConfigError,
+    KclError,
+    LeaseLostError,
+    PositionError,
+    ProcessorError,
+    SequenceNumber,
+)
 from kcl_py.acceptance import load_processor
 from kcl_py.compat import kclpy
 from kcl_py.compat.positions import asked_for, java_name
@@ -68,6 +76,16 @@ class Unbased:
     """A processor of ours whose base was forgotten."""
 
     def process_records(self, batch: Any, checkpointer: Any) -> None: ...
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["interval_s", "records"])
+async def test_dates_of_checkpoints_are_refused_where_the_class_stores_them_itself(name: str) -> None:
+    """They would count for nothing, and nobody would be told."""
+    with pytest.raises(ConfigError, match=rf"^checkpoint\.{name}: expected checkpoint\.mode beside it.* found 7;"):
+        await run_processor(kclpy.adapt(First), [b"1"], options={"checkpoint": {name: 7}})
+    options = {"checkpoint": {name: 7, "mode": "auto"}}
+    assert (await run_processor(kclpy.adapt(First), [b"1"], options=options)).acknowledged == [b"1"]
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,13 @@ def test_option_out_of_range_is_named_with_what_was_expected_and_found(options: 
             "change it or set leases.table",
         ),
         ({"app": "a" * 240}, "app: expected a name that gives leases.workers_table 3 to 255 characters, found one"),
+        *(
+            (
+                {"checkpoint": {"mode": "manual", name: 7}},
+                f"checkpoint.{name}: expected mode to be auto beside it, found manual, in which only the processor",
+            )
+            for name in ("interval_s", "records")
+        ),
         ({"leases": {"workers_table": "demo"}}, "leases.workers_table: expected another table than leases.table"),
     ],
 )

@@ -203,3 +203,10 @@ class Empties(RecordProcessor):
             batch.records.pop()
         checkpointer.checkpoint(batch)
         checkpointer.prepare(batch)
+
+
+class Hears(RecordProcessor):
+    """Fails with what its checkpointer raises."""
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        checkpointer.checkpoint(batch)

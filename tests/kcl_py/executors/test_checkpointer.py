@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 
+import anyio
 import pytest
 
 from kcl_py import Checkpointer, OwnedShard, Record, RecordBatch, RecordProcessor, processor
 from kcl_py.effects import Put
+from kcl_py.executors.frames import ChildError
 from kcl_py.executors.process import in_children
 from kcl_py.executors.thread import in_threads
 from kcl_py.testing import run_processor
 from tests.kcl_py.executors.checkpointers import Heard
-from tests.kcl_py.executors.processors import Careful, Empties
+from tests.kcl_py.executors.processors import Careful, Empties, Hears
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,3 +65,30 @@ async def test_batch_counts_to_its_end_though_its_list_was_emptied(
     assert [call.error for call in run.calls if call.error is not None] == []
     wanted = records[:2] if kind is empties and "bad" in records else records
     assert run.acknowledged == [data.encode() for data in wanted]
+
+
+class LocalError(Exception):
+    """Has pickle make one without its text, which it cannot be made without."""
+
+    def __init__(self, text: str, *, why: str) -> None:
+        super().__init__(text)
+        self.why = why
+
+
+class Refusing(Heard):
+    """Can store nothing."""
+
+    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
+        await super().checkpoint(at)
+        raise LocalError("no room", why="full")
+
+
+async def test_error_that_cannot_be_sent_to_a_child_is_raised_there_by_its_words() -> None:
+    """The hook must not wait for it for ever."""
+    processor, batch = in_children(Hears)(), RecordBatch("s", "shard-1", [Record("1", b"", "key")], 0)
+    await processor.initialize(OwnedShard("s", "shard-1", 1, None, ()))
+    for _ in range(2):
+        with anyio.fail_after(30), pytest.raises(ChildError, match=r"^LocalError: no room") as raised:
+            await processor.process_records(batch, Refusing())
+        assert type(raised.value).__name__ == "KclError"
+    await processor.lease_lost()
