@@ -90,8 +90,8 @@ class Lanes:
         queue = self._behind.get(key)
         if queue:
             self._ready.append(queue.popleft())
-        elif key in self._behind:
-            del self._behind[key]
+        else:
+            self._behind.pop(key, None)
 
     def delay(self, item: Item, due_at: float) -> None:
         """Put off one in hand; its lane waits."""

@@ -49,7 +49,8 @@ class Ledger:
         self._open: deque[Range] = deque()
         self._numbers = 0
         self._ended = self._received = self._delivered = prefix
-        self._latest: tuple[Range, int] | None = None
+        self._latest: Range | None = None
+        self._latest_index = 0
         self._arrived_s = 0.0
         self._ended_records = self._ended_bytes = self._told_records = 0
 
@@ -62,12 +63,12 @@ class Ledger:
     @property
     def delivered(self) -> SequenceNumber | None:
         """The last record handed over."""
-        return self._delivered if self._latest is None else self._latest[0].records[self._latest[1]].position
+        return self._delivered if self._latest is None else self._latest.records[self._latest_index].position
 
     @property
     def delivered_arrived_s(self) -> float:
         """When that one arrived, in Unix seconds; 0 if there was none."""
-        return self._arrived_s if self._latest is None else self._latest[0].records[self._latest[1]].arrived_s
+        return self._arrived_s if self._latest is None else self._latest.records[self._latest_index].arrived_s
 
     def reach(self, before: Earlier) -> Earlier:
         """Return what this ownership and those before it may have had in hand."""
@@ -96,8 +97,11 @@ class Ledger:
     def deliver(self, entry: Range, index: int) -> None:
         """Note that a record is handed over."""
         latest = self._latest
-        if latest is None or (entry.number, index) > (latest[0].number, latest[1]):
-            self._latest = entry, index
+        if entry is latest:
+            if index > self._latest_index:
+                self._latest_index = index
+        elif latest is None or entry.number > latest.number:
+            self._latest, self._latest_index = entry, index
 
     def finish(self, entry: Range) -> None:
         """Note that all records of a range are finished, in whatever order ranges finish."""
@@ -140,7 +144,7 @@ class Ledger:
     def drop_ahead(self) -> set[Range]:
         """Forget the ranges of which no record has been handed over; they can be taken in again."""
         dropped = set()
-        reached = 0 if self._latest is None else self._latest[0].number
+        reached = 0 if self._latest is None else self._latest.number
         while self._open and self._open[-1].number > reached:
             dropped.add(self._open.pop())
         if dropped:
@@ -166,7 +170,7 @@ class Ledger:
             self._ended = done.records[-1].position
             self._ended_records += len(done.records)
             self._ended_bytes += done.cut.size_bytes - done.counted_bytes
-            if self._latest is not None and self._latest[0] is done:
+            if self._latest is done:
                 self._delivered, self._arrived_s = self.delivered, self.delivered_arrived_s
                 self._latest = None
 
