@@ -114,6 +114,7 @@ class Life:
             ahead_records=config.delivery.max_ahead.records,
             concurrency=config.delivery.concurrency,
             retries=config.delivery.retries,
+            batchers=[(each.max_records, each.concurrency) for each in self._processor.batchers.values()],
         )
 
     def note_rest(self) -> None:

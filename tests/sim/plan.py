@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 KINDS = (
     "start", "crash", "cancel", "stop", "kill", "pause", "freeze", "jump", "cut", "storm",
@@ -18,8 +19,13 @@ FAULTS = ("error", "lost_reply", "reset", "throttle", "truncated", "hang", "dela
 REQUESTS = ("number", "number", "time", "latest", "release")
 PAUSES = ("pause shard", "pause stream", "resume shard", "resume stream")
 SERVICES = ("kinesis", "dynamodb")
-FORMS = ("batch", "mixed", "key", "shard", "none")
+ORDERINGS = ("key", "shard", "none")
+FORMS = ("batch", "mixed", *ORDERINGS)
 """How records reach processors: whole batches, batches with an outcome for each record, or lanes by their ordering."""
+GATHERING_CHANCE = 0.3
+"""Of a fleet with lanes to have batchers."""
+GATHERED_S = 0.5
+"""How long a record waits in a batcher for others."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,6 +67,18 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True):
     """Chance of a call to checkpoint, at one place or another."""
 
 
+class Gathering(msgspec.Struct, frozen=True):
+    """What processors of single records give away to a batcher."""
+
+    share: float
+    """Of all records, drawn by their numbers: whoever gets one does the same with it."""
+    records: int
+    """Most of a batch."""
+    concurrency: int
+    is_by_key: bool
+    """Whether there are batches for each partition key."""
+
+
 class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     """How records reach the processors, and what these say of single ones while the faults last."""
 
@@ -71,6 +89,7 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     """Chance of a record to be put off for seconds."""
     loses_letters: float = 0.0
     """Chance of a dead letter not to be stored."""
+    gathers: Gathering | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -119,6 +138,8 @@ def plan(seed: int, kind: str = "") -> Plan:
     options = _options(draw, failover_s)
     options["leases"]["strategy"] = random.Random(f"strategy {seed}").choice(("count", "throughput"))
     form, delivery = _form(random.Random(f"form {seed}"), kind)
+    if form.kind in ORDERINGS:
+        form = replace(form, gathers=_gathering(random.Random(f"gathering {seed}")))
     options["delivery"] |= delivery
     return Plan(
         seed=seed,
@@ -206,6 +227,17 @@ def _form(draw: random.Random, kind: str) -> tuple[Form, dict[str, Any]]:
     if policy == "dead_letter":
         options["dead_letter"] = "file:///letters"
     return form, options | ({} if kind == "mixed" else {"ordering": kind})
+
+
+def _gathering(draw: random.Random) -> Gathering | None:
+    if draw.random() >= GATHERING_CHANCE:
+        return None
+    return Gathering(
+        share=draw.choice((0.2, 1.0)),
+        records=draw.choice((2, 7, 100)),
+        concurrency=draw.choice((1, 3)),
+        is_by_key=draw.random() < 0.5,
+    )
 
 
 def _weather(draw: random.Random) -> tuple[Weather, ...]:

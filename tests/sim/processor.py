@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
-from kcl_py import RecordProcessor
+from kcl_py import Batched, Batcher, RecordProcessor
 from kcl_py.dead_letters import DeadLetter, DeadLetterError
 from kcl_py.errors import CheckpointFailedError, LeaseLostError
-from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry, Verdict
+from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry, ToBatch, Verdict
 from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard
 from kcl_py.records import Record, RecordBatch, Redelivery
 from tests.sim.history import History
-from tests.sim.plan import Form, Work
+from tests.sim.plan import GATHERED_S, Form, Work
 from tests.sim.services import number_of
 
 WORK_S = 0.03
@@ -23,6 +23,7 @@ LONG_S, LONG_CHANCE = 60.0, 0.1
 """Of what is slow, some takes longer than handoffs, stops and leases may; it ends when the faults do."""
 PUT_OFF_S = 8.0
 """The longest that a record is put off."""
+BATCHER = "gathered"
 FINAL_CHANCE = 0.1
 """Of a dead letter that is not stored to be one that never can be."""
 
@@ -78,6 +79,13 @@ class Day:
         await asyncio.sleep(min(left_s, SLOW_S))
         if self.happens(self.work.fails):
             raise ValueError("the plan says so")
+
+    def away(self, record: Record) -> ToBatch | None:
+        """Say which batch a record goes to; None: it is not given away."""
+        gathers, number = self.form.gathers, number_of(record)
+        if gathers is None or random.Random(f"share {number}").random() >= gathers.share:
+            return None
+        return ToBatch(BATCHER, value=number, key=record.partition_key if gathers.is_by_key else "")
 
     def verdict(self) -> Verdict | None:
         """Say what a record ends with that has been worked on."""
@@ -147,11 +155,11 @@ class Noting(RecordProcessor):
     def _owned(self) -> dict[str, object]:
         return {"processor": self.number, "shard": self.shard.shard_id, "epoch": self.shard.epoch}
 
-    def _begin(self, records: Sequence[Record], *, again: bool) -> int:
+    def _begin(self, records: Sequence[Record], *, again: bool, **more: object) -> int:
         """Note a call, and return its number."""
         call = self.day.history.counts["batch"]
         numbers, marks = [*map(number_of, records)], [*map(_mark, records)]
-        self._say("batch", id=call, records=numbers, again=again, marks=marks)
+        self._say("batch", id=call, records=numbers, again=again, marks=marks, **more)
         return call
 
     def _finish(self, call: int, records: Sequence[Record], verdicts: Mapping[Record, Verdict]) -> None:
@@ -161,15 +169,26 @@ class Noting(RecordProcessor):
         left = {"left": [*map(number_of, verdicts)]} if verdicts else {}
         self.day.history.note("done", w=self.day.life, id=call, **left)
 
-    def _return(self, call: int, verdicts: Mapping[Record, Verdict] | None) -> None:
-        """Note how a call has ended; None: it was cut off, or has raised."""
-        said: dict[str, object] = {"done": verdicts is not None and not verdicts}
+    def _return(self, call: int, verdicts: Mapping[Record, Verdict] | None, **more: object) -> None:
+        """Note how a call has ended; None: it was cut off, has raised, or has given its record ``away``."""
+        said: dict[str, object] = {"done": verdicts is not None and not verdicts} | more
         if verdicts:
             said["rejected"] = [number_of(one) for one, verdict in verdicts.items() if isinstance(verdict, Reject)]
             said["after_s"] = max(
                 (each.after_s or 0.0 for each in verdicts.values() if isinstance(each, Retry)), default=0.0
             )
         self.day.history.note("returned", w=self.day.life, id=call, **said)
+
+    async def _try_each(self, records: Sequence[Record], *, again: bool, **more: object) -> BatchOutcome:
+        day, verdicts = self.day, None
+        call = self._begin(records, again=again, **more)
+        try:
+            await day.go_by()
+            verdicts = {record: verdict for record in records if (verdict := day.verdict())}
+            self._finish(call, records, verdicts)
+        finally:
+            self._return(call, verdicts)
+        return verdicts
 
 
 class Whole(Noting):
@@ -220,38 +239,46 @@ class Mixed(Noting):
     """Batches with an outcome for each record."""
 
     async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
-        day, verdicts = self.day, None
-        call = self._begin(batch.records, again=batch.redelivery is not None)
-        try:
-            await day.go_by()
-            verdicts = {record: verdict for record in batch.records if (verdict := day.verdict())}
-            self._finish(call, batch.records, verdicts)
-        finally:
-            self._return(call, verdicts)
-        return verdicts
+        return await self._try_each(batch.records, again=batch.redelivery is not None)
 
 
 class Single(Noting):
     """Record by record."""
 
     async def process(self, record: Record) -> RecordOutcome:
-        day, verdicts = self.day, None
+        day, verdicts, more = self.day, None, dict[str, object]()
         call = self._begin([record], again=isinstance(record.redelivery, Redelivery))
         try:
             await day.go_by()
-            verdict = day.verdict()
-            verdicts = {record: verdict} if verdict else {}
-            self._finish(call, [record], verdicts)
+            outcome = day.verdict() or day.away(record)
+            if isinstance(outcome, ToBatch):
+                more["away"] = outcome.key
+            else:
+                verdicts = {record: outcome} if outcome else {}
+                self._finish(call, [record], verdicts)
         finally:
-            self._return(call, verdicts)
-        assert not isinstance(verdict, Exception)
-        return verdict
+            self._return(call, verdicts, **more)
+        assert not isinstance(outcome, Exception)
+        return outcome
+
+
+class Gathered(Single):
+    """Record by record, some of which come again in a batch."""
+
+    async def handle_batch(self, batch: Batched) -> BatchOutcome:
+        records = [record for record, value in batch if value == number_of(record)]
+        assert len(records) == len(batch.items)
+        again = any(isinstance(record.redelivery, Redelivery) for record in records)
+        return await self._try_each(records, again=again, key=batch.key)
 
 
 def processor(day: Day) -> type[RecordProcessor]:
     """Make the processor class of one worker's life."""
     form: type[Noting] = {"batch": Whole, "mixed": Mixed}.get(day.form.kind, Single)
-    return type("Noting", (form,), {"day": day})
+    if (gathers := day.form.gathers) is None:
+        return type("Noting", (form,), {"day": day})
+    batcher = Batcher(max_records=gathers.records, max_age_s=GATHERED_S, concurrency=gathers.concurrency)
+    return type("Noting", (Gathered,), {"day": day, "batchers": {BATCHER: batcher}})
 
 
 class Letters:

@@ -18,7 +18,7 @@ from kcl_py.local.faults.faults import Faults
 from tests.sim.history import History
 from tests.sim.life import Life
 from tests.sim.network import Link
-from tests.sim.plan import SERVICES, Event, Plan, Weather
+from tests.sim.plan import GATHERED_S, SERVICES, Event, Plan, Weather
 from tests.sim.processor import PUT_OFF_S, WORK_S, Day, Letters, Storm, processor
 from tests.sim.services import APP, STREAM, Services, number_of
 from tests.simclock import SimClock
@@ -145,14 +145,17 @@ class World:
 
         A holder's row expires, or one that was deleted is made anew, and its parent's before it; a handoff comes
         between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; its records
-        are worked on one by one; one that a worker has put off waits until the clock of the next one says that it is
-        due.
+        are worked on one by one, or wait for others as often as reading has to wait for them; one that a worker has
+        put off waits until the clock of the next one says that it is due.
         """
         handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
         rate = self.plan.options["delivery"].get("rate", {}).get("records")
         rated_s = self._services.put_records / rate if rate else 0.0
         put_off_s = PUT_OFF_S + MOST_SKEW_S if self.plan.form.puts_off else 0.0
         worked_s = self._services.put_records * WORK_S
+        if self.plan.form.gathers:
+            ahead: int = self.plan.options["delivery"]["max_ahead"]["records"]
+            worked_s += (self._services.put_records / ahead + 1) * GATHERED_S
         return 15 + 3 * self.plan.failover_s + handoff_s + self._services.read_s + rated_s + worked_s + put_off_s
 
     async def _rested(self) -> None:

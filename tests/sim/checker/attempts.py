@@ -24,6 +24,20 @@ class Tries:
     due_s: dict[int, float] = field(default_factory=dict)
     rejected: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)
+    marks: dict[int, int] = field(default_factory=dict)
+    """What records said of themselves that were given to a batcher, which tries them anew."""
+
+    def give_away(self, record: int, mark: int) -> None:
+        """Begin anew with a record."""
+        self.marks[record] = mark
+        self.rejected.discard(record)
+        self.due_s.pop(record, None)
+        del self.failed[record]
+
+    def expected(self, record: int) -> int:
+        """Return which attempt a record that comes must be."""
+        failed = self.failed[record]
+        return failed + 1 if failed else max(self.marks.get(record, 0), 1)
 
     def note(self, records: list[int], returned: dict[str, Any]) -> None:
         """Note how an attempt at these has ended."""
@@ -39,9 +53,8 @@ def what_failed_comes_again_as_what_it_is(story: Story) -> Iterator[str]:
             continue
         batch = story.called[line["id"]]
         for record, mark in zip(batch.records, batch.marks, strict=False):
-            failed = tries.failed[record]
-            if max(mark, 1) != failed + 1:
-                yield f"{batch}: record {record} is marked {mark}, and has failed {failed} times"
+            if max(mark, 1) != tries.expected(record):
+                yield f"{batch}: record {record} is marked {mark}, and has failed {tries.failed[record]} times"
             if line["t"] < tries.due_s.get(record, 0.0):
                 yield f"{batch}: record {record} was put off until {tries.due_s[record]:.3f}"
             if record in tries.given_up:
@@ -70,6 +83,9 @@ def _tries(story: Story) -> Iterator[tuple[dict[str, Any], Tries]]:
         match line["e"]:
             case "batch":
                 yield line, found[line["w"], line["processor"]]
+            case "returned" if "away" in line:
+                batch = story.called[line["id"]]
+                found[batch.life, batch.processor].give_away(batch.records[0], batch.marks[0])
             case "returned" if not line["done"]:
                 batch = story.called[line["id"]]
                 left = [record for record in batch.records if record in batch.left]
@@ -84,7 +100,7 @@ def what_was_in_hand_is_marked(story: Story) -> Iterator[str]:
     """A record that says nothing of itself was in nobody's hands before.
 
     But for a shard that a worker has taken whose clock is far behind, for one whose row was deleted, and for a machine
-    that stood still with its clock, until it asks the table.
+    that stood still with its clock, until it asks the table. What a batcher hands over was in hand just before.
     """
     handed: set[int] = set()
     behind_s: dict[str, float] = defaultdict(float)
@@ -108,14 +124,17 @@ def what_was_in_hand_is_marked(story: Story) -> Iterator[str]:
             case "batch":
                 batch = story.called[line["id"]]
                 for record, mark in zip(batch.records, batch.marks, strict=False):
-                    is_excused = batch.shard in excused or story.is_misled(batch)
+                    is_excused = batch.shard in excused or batch.key is not None or story.is_misled(batch)
                     if not mark and record in handed and not is_excused:
                         yield f"{batch}: record {record} was in hand before, and says nothing of that"
                 handed.update(batch.records)
 
 
 def a_lane_is_serial(story: Story) -> Iterator[str]:
-    """One record of it at a time, in order, and none before the one before it is finished; each one only once."""
+    """One record of it at a time, in order, and none before the one before it is finished; each one only once.
+
+    One that is given to a batcher is no longer of the lane.
+    """
     if not story.has_lanes:
         return
     key_of = {line["n"]: line["key"] for line in story.of("put")}
@@ -126,7 +145,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
     finished: set[tuple[str, int, int]] = set()
     for line in story.lines:
         match line["e"]:
-            case "batch":
+            case "batch" if "key" not in line:
                 batch, whose = story.called[line["id"]], (line["w"], line["processor"])
                 [record] = batch.records
                 lane = *whose, lane_of(record)
@@ -140,12 +159,12 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
                 if (*whose, record) in finished:
                     yield f"{batch} begins, and is finished"
                 in_hand[lane] = record
-            case "returned":
+            case "returned" if story.called[line["id"]].key is None:
                 batch = story.called[line["id"]]
                 [record] = batch.records
                 whose = batch.life, batch.processor
                 in_hand.pop((*whose, lane_of(record)), None)
-                if line["done"]:
+                if line["done"] or "away" in line:
                     finished.add((*whose, record))
             case "skipped" | "letter":
                 finished.add((line["w"], line["processor"], line["n"]))
@@ -162,15 +181,15 @@ def what_halts_rests(story: Story) -> Iterator[str]:
 
 
 def no_more_are_in_work_than_may_be(story: Story) -> Iterator[str]:
-    """In the whole worker at the same time, where records come one by one."""
+    """In the whole worker at the same time, where records come one by one; batches of a batcher are apart."""
     if not story.has_lanes:
         return
     limits = {line["w"]: line["concurrency"] for line in story.of("up")}
     in_work: Counter[str] = Counter()
     for line in story.lines:
-        if line["e"] == "batch":
+        if line["e"] == "batch" and "key" not in line:
             in_work[line["w"]] += 1
             if in_work[line["w"]] > limits[line["w"]]:
                 yield f"{story.called[line['id']]} begins, and {limits[line['w']]} are in work"
-        elif line["e"] == "returned":
+        elif line["e"] == "returned" and story.called[line["id"]].key is None:
             in_work[line["w"]] -= 1

@@ -19,9 +19,10 @@ def every_record_is_finished(story: Story) -> Iterator[str]:
 def nothing_is_passed_over(story: Story) -> Iterator[str]:
     """Batches are runs of the shard's order, and none begins while a record before it is unfinished.
 
-    What is left of a batch has gaps. Where each key has its own order, or none has, that is another law's.
+    What is left of a batch has gaps. Where each key has its own order, or none has, or records are given away while
+    others come, that is another law's.
     """
-    if story.form in ("key", "none"):
+    if story.form in ("key", "none") or story.given_away:
         return
     for shard, batches in story.by_shard.items():
         truth = story.truth[shard]
@@ -150,22 +151,26 @@ def what_is_paused_rests(story: Story) -> Iterator[str]:
 
 
 def keys_keep_their_order(story: Story) -> Iterator[str]:
-    """A record is first handed over after every earlier one of its key was finished, also over a reshard."""
+    """A record is first handed over after every earlier one of its key was finished, also over a reshard.
+
+    Those that are given to a batcher have an order of their own, in which they come from there.
+    """
     if story.form == "none":
         return
     first: dict[int, Batch] = {}
     for batch in story.batches:
-        for record in batch.records:
+        for record in batch.records if batch.key is not None else set(batch.records) - story.given_away:
             first.setdefault(record, batch)
-    last: dict[str, int] = {}
+    last: dict[tuple[str, bool], int] = {}
     for line in story.of("put"):
-        key, record = line["key"], line["n"]
+        record = line["n"]
+        key = line["key"], record in story.given_away
         before, handed = last.get(key), first.get(record)
         last[key] = record
         if before is None or handed is None or before in handed.records:  # within one batch it is another law's
             continue
         if story.done_s.get(before, NEVER) > handed.began_s:
-            yield f"record {record} of key {key} was handed over before {before} was finished"
+            yield f"record {record} of key {key[0]} was handed over before {before} was finished"
 
 
 def who_hands_over_has_taken(story: Story) -> Iterator[str]:

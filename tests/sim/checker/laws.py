@@ -6,7 +6,7 @@ processors were handed and finished, what the lease table held. All of them impo
 
 from collections.abc import Callable, Iterator
 
-from tests.sim.checker import attempts, bounds, deliveries, table
+from tests.sim.checker import attempts, batchers, bounds, deliveries, table
 from tests.sim.checker.story import Story
 
 LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
@@ -27,6 +27,8 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     attempts.a_lane_is_serial,
     attempts.what_halts_rests,
     attempts.no_more_are_in_work_than_may_be,
+    batchers.a_batcher_keeps_its_order,
+    batchers.batches_are_no_larger_than_may_be,
     table.checkpoints_are_true,
     table.only_the_owner_writes_a_checkpoint,
     table.an_end_is_final,

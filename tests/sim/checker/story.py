@@ -20,7 +20,7 @@ SENTINELS = {"TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"}
 
 @dataclass
 class Batch:
-    """One call of ``process_records``."""
+    """One call of ``process_records``, or of another hook that gets records."""
 
     life: str
     processor: int
@@ -40,6 +40,8 @@ class Batch:
 
     Empty where nobody has noted it.
     """
+    key: str | None = None
+    """Of the batch of a batcher; None: it is none."""
     excused_s: float = -NEVER
     """Until then an end counts as that of the last pause: code in the middle of a batch cannot stop while it sleeps."""
 
@@ -136,6 +138,11 @@ class Story:
     def has_lanes(self) -> bool:
         """Whether records reached processors one by one."""
         return self.form in LANES
+
+    @cached_property
+    def given_away(self) -> set[int]:
+        """Records that were given to a batcher, if only by one of those who had them."""
+        return {self.called[line["id"]].records[0] for line in self.of("returned") if "away" in line}
 
     def places(self, records: Iterable[int]) -> list[int]:
         """Return where in their shards these records are."""
@@ -249,7 +256,7 @@ def _read_batches(story: Story) -> None:
                 batch = Batch(
                     life, line["processor"], line["shard"], line["epoch"], line["records"], line["again"], now_s
                 )
-                batch.marks = line.get("marks", [])
+                batch.marks, batch.key = line.get("marks", []), line.get("key")
                 open_[line["id"]] = story.called[line["id"]] = batch
                 story.batches.append(batch)
                 story.by_shard[batch.shard].append(batch)
