@@ -53,6 +53,7 @@ MUST_HAPPEN = {
     "skipped": "skipped",
     "dead letters": "letter",
     "shards halted": "halts",
+    "records given to batchers": "away",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",
     "expired iterators": "kcl_py.fetch.iterator_expired",

@@ -253,6 +253,7 @@ class Single(Noting):
             outcome = day.verdict() or day.away(record)
             if isinstance(outcome, ToBatch):
                 more["away"] = outcome.key
+                day.history.counts["away"] += 1
             else:
                 verdicts = {record: outcome} if outcome else {}
                 self._finish(call, [record], verdicts)

@@ -37,6 +37,16 @@ def failed(
     return [line(t, "done", w=w, id=number, left=list(left)), line(t, "returned", w=w, id=number, done=False, **said)]
 
 
+def away(t: float, number: int) -> list[Line]:
+    """Of a call of ``process`` whose record goes to a batcher."""
+    return [line(t, "returned", w="a", id=number, done=False, away="k")]
+
+
+def gathered(t: float, *records: int, number: int) -> Line:
+    """Of ``handle_batch``."""
+    return batch(t, *records) | {"id": number, "marks": [0] * len(records), "key": "k"}
+
+
 def gave_up(t: float, n: int, event: str, attempts: int = 1, rejected: bool = False) -> list[Line]:
     owned = {"w": "a", "processor": 0, "shard": "s0", "epoch": 1, "n": n}
     return [line(t, "given_up", attempts=attempts, rejected=rejected, **owned), line(t, event, **owned)]
@@ -54,7 +64,9 @@ def row(t: float, checkpoint: str, w: str = "a", shard: str = "s0", owner: str |
 DONE: list[tuple[str, Line]] = [("done", {}), ("returned", {"done": True})]
 START = [
     line(0.0, "life", seed=0, failover_s=3.0, strategy="count"),
-    line(0.0, "up", w="a", owner="A", stores_within_s=1.0, ahead_records=1, concurrency=2, retries=1),
+    line(
+        0.0, "up", w="a", owner="A", stores_within_s=1.0, ahead_records=1, concurrency=2, retries=1, batchers=[(1, 1)]
+    ),
     line(0.0, "up", w="b", owner="B", stores_within_s=None, ahead_records=1, concurrency=2, retries=1),
 ]
 FINISH = [line(90.0, "calm"), line(99.0, "left", tasks=[]), line(99.0, "shard", shard="s0", parents=[])]
@@ -97,6 +109,10 @@ BAD: dict[str, list[Line]] = {
         row(6.0, "TRIM_HORIZON", token="2"), call(7.0, 0, 2, mark=-1, processor=2, epoch=2), *done(8.0, processor=2)],
     "no_more_are_in_work_than_may_be": [*(put(n, key=f"{n}") for n in range(3)), TAKEN,
         *(call(2.0, n, n) for n in range(3)), *(each for n in range(3) for each in done(3.0, processor=n))],
+    "a_batcher_keeps_its_order": [put(0), put(1), TAKEN, call(2.0, 0), *away(2.1, 0), call(2.2, 1, 1), *away(2.3, 1),
+        gathered(3.0, 1, number=2), *done(3.1, processor=2), gathered(3.2, 0, number=3), *done(3.3, processor=3)],
+    "batches_are_no_larger_than_may_be": [put(0), put(1, key="j"), TAKEN, call(2.0, 0), *away(2.1, 0),
+        call(2.2, 1, 1), *away(2.3, 1), gathered(3.0, 0, 1, number=2), *done(3.1, processor=2)],
     "checkpoints_are_true": [put(0), TAKEN, batch(2.0, 0), row(2.5, "100"), *done(3.0)],
     "only_the_owner_writes_a_checkpoint": [*READ, row(4.0, "100", w="b")],
     "an_end_is_final": [*READ, row(4.0, END, owner=None), row(5.0, END, w="b", owner="B", token="2")],
@@ -120,7 +136,13 @@ BAD: dict[str, list[Line]] = {
 }  # fmt: skip
 
 
-FORMS = {"a_lane_is_serial": "none", "what_halts_rests": "none", "no_more_are_in_work_than_may_be": "none"}
+FORMS = dict.fromkeys(
+    (
+        "a_lane_is_serial", "what_halts_rests", "no_more_are_in_work_than_may_be", "a_batcher_keeps_its_order",
+        "batches_are_no_larger_than_may_be",
+    ),
+    "none",
+)  # fmt: skip
 """In which records come for the law to be asked, where it is not whole batches."""
 
 

@@ -2,7 +2,22 @@
 
 import pytest
 
-from tests.sim.test_checker import BAD, DONE, TAKEN, batch, call, done, failed, gave_up, judged, line, put, row
+from tests.sim.test_checker import (
+    BAD,
+    DONE,
+    TAKEN,
+    away,
+    batch,
+    call,
+    done,
+    failed,
+    gathered,
+    gave_up,
+    judged,
+    line,
+    put,
+    row,
+)
 
 
 @pytest.mark.parametrize(("at_s", "is_good"), [(7.9, False), (8.1, True)])
@@ -62,3 +77,34 @@ def test_record_is_not_marked_by_a_worker_whose_clock_is_far_behind(behind_s: fl
     clock = [line(0.0, "start", w="b", skew_s=0.0), line(0.5, "jump", w="b", by_s=-behind_s)]
     found = set(judged([*clock, *BAD["what_was_in_hand_is_marked"]]))
     assert found == (set() if is_good else {"what_was_in_hand_is_marked"})
+
+
+@pytest.mark.parametrize(("mark", "is_good"), [(2, True), (3, False)])
+def test_attempts_of_what_was_given_to_a_batcher_count_anew(mark: int, is_good: bool) -> None:
+    """The record that is given away leaves its lane; first it says there what it said before."""
+    given = [put(0), TAKEN, call(2.0, 0), *failed(3.0, 0), call(4.0, 0, 1, mark=2), *away(4.1, 1)]
+    tried = [gathered(5.0, 0, number=2) | {"marks": [2]}, *failed(5.1, 0, number=2)]
+    again = [gathered(6.0, 0, number=3) | {"marks": [mark]}, *done(6.1, processor=3), row(7.0, "100")]
+    found = set(judged([*given, *tried, *again], "key"))
+    assert found == (set() if is_good else {"what_failed_comes_again_as_what_it_is"})
+
+
+@pytest.mark.parametrize(("first", "is_good"), [(0, True), (1, False)])
+def test_what_has_failed_in_a_batcher_comes_before_what_was_given_later(first: int, is_good: bool) -> None:
+    """The lane has gone on meanwhile."""
+    given = [put(0), TAKEN, call(2.0, 0), *away(2.1, 0), gathered(3.0, 0, number=1), *failed(3.1, 0, number=1)]
+    later = [put(1, key="j"), call(4.0, 1, 2), *away(4.1, 2)]
+    then = []
+    for number, record in enumerate((first, 1 - first), 3):
+        mark = {"marks": [0 if record else 2]}
+        then += [gathered(2.0 + number, record, number=number) | mark, *done(2.1 + number, processor=number)]
+    found = set(judged([*given, *later, *then, row(9.0, "101")], "none"))
+    assert found == (set() if is_good else {"a_batcher_keeps_its_order"})
+
+
+def test_a_record_of_a_batcher_is_finished_with_its_batch() -> None:
+    """Not when it is given away."""
+    given = [put(0), TAKEN, call(2.0, 0), *away(2.1, 0)]
+    assert "every_record_is_finished" in set(judged(given, "key"))
+    stored = {"checkpoints_are_true"}
+    assert stored <= set(judged([*given, row(2.5, "100"), gathered(3.0, 0, number=1), *done(3.1, processor=1)], "key"))
