@@ -54,6 +54,7 @@ MUST_HAPPEN = {
     "dead letters": "letter",
     "shards halted": "halts",
     "records given to batchers": "away",
+    "effects applied with checkpoints": "saved",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",
     "expired iterators": "kcl_py.fetch.iterator_expired",

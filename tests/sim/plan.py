@@ -24,6 +24,10 @@ FORMS = ("batch", "mixed", *ORDERINGS)
 """How records reach processors: whole batches, batches with an outcome for each record, or lanes by their ordering."""
 GATHERING_CHANCE = 0.3
 """Of a fleet with lanes to have batchers."""
+EFFECTS_CHANCE = 0.25
+"""Of another fleet to have effects."""
+MOST_EFFECTS = 50
+"""Records of a batch that has them."""
 GATHERED_S = 0.5
 """How long a record waits in a batcher for others."""
 
@@ -90,6 +94,8 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     loses_letters: float = 0.0
     """Chance of a dead letter not to be stored."""
     gathers: Gathering | None = None
+    has_effects: bool = False
+    """Whether processors apply an effect of each record, once."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -140,6 +146,8 @@ def plan(seed: int, kind: str = "") -> Plan:
     form, delivery = _form(random.Random(f"form {seed}"), kind)
     if form.kind in ORDERINGS:
         form = replace(form, gathers=_gathering(random.Random(f"gathering {seed}")))
+    if _can_have_effects(form, options) and random.Random(f"effects {seed}").random() < EFFECTS_CHANCE:
+        form = replace(form, has_effects=True)
     options["delivery"] |= delivery
     return Plan(
         seed=seed,
@@ -238,6 +246,13 @@ def _gathering(draw: random.Random) -> Gathering | None:
         concurrency=draw.choice((1, 3)),
         is_by_key=draw.random() < 0.5,
     )
+
+
+def _can_have_effects(form: Form, options: dict[str, Any]) -> bool:
+    """A transaction has its bounds; and batches with outcomes, or in which others wait, have none."""
+    if form.kind == "batch":
+        return int(options["delivery"]["batch"]["max_records"]) <= MOST_EFFECTS
+    return form.kind in ORDERINGS and form.gathers is None
 
 
 def _weather(draw: random.Random) -> tuple[Weather, ...]:

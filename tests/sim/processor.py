@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
-from kcl_py import Batched, Batcher, RecordProcessor
+from kcl_py import Batched, Batcher, Once, RecordProcessor
 from kcl_py.dead_letters import DeadLetter, DeadLetterError
+from kcl_py.effects import Update
 from kcl_py.errors import CheckpointFailedError, LeaseLostError
 from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry, ToBatch, Verdict
 from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard
 from kcl_py.records import Record, RecordBatch, Redelivery
 from tests.sim.history import History
 from tests.sim.plan import GATHERED_S, Form, Work
-from tests.sim.services import number_of
+from tests.sim.services import EFFECTS, MARKERS, number_of
 
 WORK_S = 0.03
 """The longest that a batch takes a processor in good health."""
@@ -24,6 +25,8 @@ LONG_S, LONG_CHANCE = 60.0, 0.1
 PUT_OFF_S = 8.0
 """The longest that a record is put off."""
 BATCHER = "gathered"
+MARKED_S = 604_800.0
+"""Longer than any life, and than a clock jumps."""
 FINAL_CHANCE = 0.1
 """Of a dead letter that is not stored to be one that never can be."""
 
@@ -77,6 +80,10 @@ class Day:
             left_s -= SLOW_S
             await asyncio.sleep(SLOW_S)
         await asyncio.sleep(min(left_s, SLOW_S))
+        self.fail()
+
+    def fail(self) -> None:
+        """Sometimes do."""
         if self.happens(self.work.fails):
             raise ValueError("the plan says so")
 
@@ -235,6 +242,25 @@ class Whole(Noting):
                 self._say("saved", n=number_of(last))
 
 
+class Tied(Whole):
+    """Batches whose effects and checkpoint are one."""
+
+    async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
+        day = self.day
+        verdicts: Mapping[Record, Verdict] | None = None
+        call = self._begin(batch.records, again=batch.redelivery is not None)
+        try:
+            await day.go_by()
+            self._finish(call, batch.records, {})
+            await checkpointer.once([*map(effect_of, batch.records)], at=batch)
+            self._say("saved", n=number_of(batch.records[-1]))
+            day.fail()
+            verdicts = {}
+        finally:
+            self._return(call, verdicts)
+        return None
+
+
 class Mixed(Noting):
     """Batches with an outcome for each record."""
 
@@ -263,6 +289,32 @@ class Single(Noting):
         return outcome
 
 
+class Applying(Single):
+    """Record by record, each with an effect."""
+
+    async def initialize(self, shard: OwnedShard) -> None:
+        await super().initialize(shard)
+        self.once = Once(shard, table=MARKERS, ttl_s=MARKED_S)
+
+    async def process(self, record: Record) -> RecordOutcome:
+        day, verdicts = self.day, None
+        call = self._begin([record], again=isinstance(record.redelivery, Redelivery))
+        try:
+            await day.go_by()
+            verdict = day.verdict()
+            self._finish(call, [record], {record: verdict} if verdict else {})
+            if verdict is None:
+                await self.once.apply(record, [effect_of(record)])
+                if self.shard.checkpointer is not None:
+                    self._say("saved", n=number_of(record))
+                day.fail()
+            verdicts = {record: verdict} if verdict else {}
+        finally:
+            self._return(call, verdicts)
+        assert not isinstance(verdict, Exception)
+        return verdict
+
+
 class Gathered(Single):
     """Record by record, some of which come again in a batch."""
 
@@ -273,9 +325,16 @@ class Gathered(Single):
         return await self._try_each(records, again=again, key=batch.key)
 
 
+def effect_of(record: Record) -> Update:
+    """Count how often it is applied."""
+    return Update(EFFECTS, {"n": number_of(record)}, "ADD times :one", values={":one": 1})
+
+
 def processor(day: Day) -> type[RecordProcessor]:
     """Make the processor class of one worker's life."""
-    form: type[Noting] = {"batch": Whole, "mixed": Mixed}.get(day.form.kind, Single)
+    has_effects = day.form.has_effects
+    forms: dict[str, type[Noting]] = {"batch": Tied if has_effects else Whole, "mixed": Mixed}
+    form = forms.get(day.form.kind, Applying if has_effects else Single)
     if (gathers := day.form.gathers) is None:
         return type("Noting", (form,), {"day": day})
     batcher = Batcher(max_records=gathers.records, max_age_s=GATHERED_S, concurrency=gathers.concurrency)

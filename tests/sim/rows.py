@@ -15,10 +15,11 @@ class Rows:
     Args:
         table: the lease table's name.
         history: where changes are noted.
+        read: returns a row as it is; nothing if it is not there.
     """
 
-    def __init__(self, table: str, history: History) -> None:
-        self._table, self._history = table, history
+    def __init__(self, table: str, history: History, read: Callable[[str], Attributes]) -> None:
+        self._table, self._history, self._read = table, history, read
         self._known: dict[str, dict[str, Any]] = {}
         self.on_moved: Callable[[str, str], None] = lambda _shard, _request: None
         """Called when a holder has done what a request asked for that moves its shard."""
@@ -41,9 +42,13 @@ class Rows:
             case "PutItem" if params["TableName"] == self._table:
                 self._changed(life, params["Item"])
             case "TransactWriteItems":
-                for item in params["TransactItems"]:
-                    if "Put" in item:
-                        self._changed(life, item["Put"]["Item"])
+                for [(kind, asked)] in map(dict.items, params["TransactItems"]):
+                    if asked["TableName"] != self._table:
+                        continue
+                    if kind == "Put":
+                        self._changed(life, asked["Item"])
+                    elif kind == "Update" and (item := self._read(asked["Key"]["leaseKey"]["S"])):
+                        self._changed(life, item)
             case "DeleteItem" if params["TableName"] == self._table:
                 self.forget(params["Key"]["leaseKey"]["S"], life)
 

@@ -22,6 +22,8 @@ from tests.simclock import SimClock
 from tests.simloop import SimLoop
 
 APP, STREAM = "app", "stream"
+EFFECTS, MARKERS = "effects", "markers"
+"""Tables of the processors' own."""
 DELAY_S = 0.05
 """How long the services take for a change of a stream or table."""
 READ_BYTES_PER_S = 2_000_000
@@ -48,8 +50,11 @@ class Services:
             "kinesis": renumbered(KinesisClient(self._kinesis, clock).answer),
             "dynamodb": DynamoDBClient(self._tables, clock).answer,
         }
-        self.rows = Rows(APP, history)
+        self.rows = Rows(APP, history, self._row)
         self.operator = Operator(APP, self._tables, self.rows, history, loop.time)
+        if plan.form.has_effects:
+            for table in (EFFECTS, MARKERS):
+                self._tables.call("CreateTable", _table(table))
         self.put_records = 0
         self.done: Counter[str] = Counter()
         """How often what was done to the stream and the table."""
@@ -117,10 +122,22 @@ class Services:
             asked = {"NextToken": page["NextToken"]} if page.get("NextToken") else {}
         return found
 
+    def note_effects(self) -> None:
+        """Note how often the effect of each record has been applied."""
+        if self._plan.form.has_effects:
+            items = [row.item for _, row in self._tables.table(EFFECTS).rows]
+            times = sorted((int(item["n"]["N"]), int(item["times"]["N"])) for item in items)
+            self._history.note("effects", times=times)
+
     def note_shards(self) -> None:
         for shard in self._shards():
             parents = [shard[name] for name in ("ParentShardId", "AdjacentParentShardId") if name in shard]
             self._history.note("shard", shard=shard["ShardId"], parents=parents)
+
+    def _row(self, key: str) -> dict[str, Any]:
+        asked = {"TableName": APP, "Key": {"leaseKey": {"S": key}}, "ConsistentRead": True}
+        found: dict[str, Any] = self._tables.call("GetItem", asked).get("Item", {})
+        return found
 
     def delete_row(self, share: float) -> None:
         """Delete a row of the lease table, as an operator can."""
@@ -133,6 +150,16 @@ class Services:
             self._tables.call("DeleteItem", {"TableName": APP, "Key": {"leaseKey": {"S": key}}})
             self.done["row deleted"] += 1
             self.rows.forget(key)
+
+
+def _table(name: str) -> dict[str, Any]:
+    key, kind = ("n", "N") if name == EFFECTS else ("id", "S")
+    return {
+        "TableName": name,
+        "AttributeDefinitions": [{"AttributeName": key, "AttributeType": kind}],
+        "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
 
 
 def number_of(record: Record) -> int:

@@ -88,6 +88,7 @@ BAD: dict[str, list[Line]] = {
         row(1.7, "TRIM_HORIZON", owner="B", token="2") | {"paused": "7"}, batch(2.0, 0), *done(3.0)],
     "keys_keep_their_order": [put(0), put(1, "s1"), TAKEN, row(1.0, "TRIM_HORIZON", shard="s1"),
         batch(2.0, 0), batch(2.0, 1, shard="s1", processor=1), *done(3.0), *done(3.0, processor=1)],
+    "effects_are_applied_once": [*READ, row(4.0, "100"), line(99.0, "effects", times=[[0, 2]])],
     "ownerships_are_disjoint": [put(0), TAKEN, row(1.5, "TRIM_HORIZON", w="b", owner="B", token="2"),
         batch(2.0, 0), batch(2.5, 0, w="b", processor=1, epoch=2), *done(3.0), *done(3.0, w="b", processor=1)],
     "who_hands_over_has_taken": [put(0), batch(2.0, 0), *done(3.0)],
@@ -230,6 +231,19 @@ def test_what_comes_again_is_marked() -> None:
     raised = [put(0), TAKEN, batch(2.0, 0), line(3.0, "returned", w="a", id=0, done=False)]
     assert set(judged([*raised, batch(4.0, 0), *done(5.0)])) == {"a_processor_goes_on_where_it_is"}
     assert list(judged([*raised, batch(4.0, 0) | {"again": True}, *done(5.0)])) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "times", "is_good"), [("batch", [[0, 2]], True), ("key", [[0, 2]], False), ("key", [], False)]
+)
+def test_effects_of_what_is_read_once_more_count_again_unless_a_marker_knows(
+    form: str, times: list[list[int]], is_good: bool
+) -> None:
+    """The holder was asked to begin anew."""
+    again = {"marks": [-1]}
+    anew = [call(5.0, 0, 1, processor=1, epoch=2) | again, *done(6.0, processor=1), row(7.0, "100", token="2")]
+    found = set(judged([*MOVED, *anew, line(99.0, "effects", times=times)], form))
+    assert found == (set() if is_good else {"effects_are_applied_once"})
 
 
 @pytest.mark.parametrize(("at_s", "is_good"), [(92.9, True), (93.1, False)])

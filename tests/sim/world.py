@@ -92,6 +92,7 @@ class World:
         await self._drained()  # by one more worker, if there is anything left
         await self._stopped()
         self._services.note_shards()
+        self._services.note_effects()
 
     async def _until(self, at_s: float) -> None:
         while (left_s := at_s - self._loop.time()) > 0:

@@ -166,7 +166,7 @@ def a_lane_is_serial(story: Story) -> Iterator[str]:
                 in_hand.pop((*whose, lane_of(record)), None)
                 if line["done"] or "away" in line:
                     finished.add((*whose, record))
-            case "skipped" | "letter":
+            case "skipped" | "letter" | "saved":
                 finished.add((line["w"], line["processor"], line["n"]))
 
 

@@ -107,7 +107,7 @@ def _repeats(story: Story) -> Iterator[str]:
             case "returned" if line["done"] or "rejected" in line:
                 batch = story.called[line["id"]]
                 finished.update((batch.life, batch.processor, record) for record in batch.done)
-            case "skipped" | "letter":
+            case "skipped" | "letter" | "saved":
                 finished.add((line["w"], line["processor"], line["n"]))
 
 
@@ -171,6 +171,24 @@ def keys_keep_their_order(story: Story) -> Iterator[str]:
             continue
         if story.done_s.get(before, NEVER) > handed.began_s:
             yield f"record {record} of key {key[0]} was handed over before {before} was finished"
+
+
+def effects_are_applied_once(story: Story) -> Iterator[str]:
+    """Those of each record that was neither passed over nor given up; never twice but where it was read once more.
+
+    A marker knows of it then, too; a checkpoint that was moved back, or went with its row, does not.
+    """
+    given_up = {line["n"] for line in story.of("given_up")}
+    for line in story.of("effects"):
+        times = dict(line["times"])
+        for shard, records in story.truth.items():
+            is_read_again = story.form in ("batch", "shard") and (shard in story.deleted or shard in story.moves)
+            passed = max((move.before for move in story.moves.get(shard, ())), default=0)
+            excused = given_up.union(records[:passed])
+            for record in records:
+                found = times.get(record, 0)
+                if (found > 1 and not is_read_again) or (not found and record not in excused):
+                    yield f"{shard}: the effect of record {record} was applied {found} times"
 
 
 def who_hands_over_has_taken(story: Story) -> Iterator[str]:

@@ -17,6 +17,7 @@ LAWS: tuple[Callable[[Story], Iterator[str]], ...] = (
     deliveries.what_is_asked_for_is_read,
     deliveries.what_is_paused_rests,
     deliveries.keys_keep_their_order,
+    deliveries.effects_are_applied_once,
     deliveries.who_hands_over_has_taken,
     deliveries.ownerships_are_disjoint,
     deliveries.epochs_grow,
