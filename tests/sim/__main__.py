@@ -54,7 +54,7 @@ MUST_HAPPEN = {
     "dead letters": "letter",
     "shards halted": "halts",
     "records given to batchers": "away",
-    "effects applied with checkpoints": "saved",
+    "checkpoints by processors": "saved",
     "hooks cut off": "kcl_py.processor.cut_off",
     "parts stored": "part",
     "expired iterators": "kcl_py.fetch.iterator_expired",
