@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import structlog
 
+from kcl_py.batchers import Batched
 from kcl_py.delivery.retry import brief
 from kcl_py.middleware import Listed, Middleware
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -45,8 +46,14 @@ def surrounded(processor: type[P]) -> type[P]:
                 "batch", seen, lambda: processor.process_records(cast("P", self), batch, checkpointer)
             )
 
-    form = "process" if has_lanes(processor) else "process_records"
-    over = {name: vars(Surrounded)[name] for name in ("initialize", form)}
+        async def handle_batch(self, batch: Batched) -> BatchOutcome:
+            seen = replace(batch, items=list(batch.items))
+            return await self._kcl_py_chain.around(
+                "batched", seen, lambda: processor.handle_batch(cast("P", self), batch)
+            )
+
+    forms = ["process" if has_lanes(processor) else "process_records"] + ["handle_batch"] * bool(processor.batchers)
+    over = {name: vars(Surrounded)[name] for name in ("initialize", *forms)}
     named = {name: getattr(processor, name) for name in ("__module__", "__qualname__", "__doc__")}
     return cast("type[P]", type(processor.__name__, (processor,), {**over, **named}))
 

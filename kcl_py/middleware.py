@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kcl_py.batchers import Batched
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.records import Record, RecordBatch
 
@@ -42,12 +43,21 @@ class Middleware:
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
         """Hear that it has ended; see ``after_record``."""
 
+    def before_batched(self, batch: Batched) -> None:
+        """Hear that ``handle_batch`` is called; calls for other keys may be under way."""
+
+    def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        """Hear that it has ended; see ``after_record``."""
+
 
 Listed = Middleware | Callable[[], Middleware]
 """What stands in ``middlewares``: an instance counts for all shards of the worker; a class, or another function that
 makes one, is called for each ownership of a shard, as the processor's class is."""
 
-_METHODS = ("initialize", "before_record", "after_record", "before_batch", "after_batch")
+_METHODS = (
+    "initialize",
+    *(f"{when}_{what}" for what in ("record", "batch", "batched") for when in ("before", "after")),
+)
 
 
 def middleware_faults(listed: object) -> list[str]:

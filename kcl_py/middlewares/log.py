@@ -2,6 +2,7 @@
 
 import structlog
 
+from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
 from kcl_py.middlewares.outcome import word
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -10,7 +11,7 @@ from kcl_py.records import Record, RecordBatch
 
 
 class Log(Middleware):
-    """Says how long each batch, or each record, took and what became of it; one for each shard."""
+    """Says how long each call took and what became of it; one for each shard."""
 
     def initialize(self, shard: OwnedShard) -> None:
         self._log = structlog.get_logger().bind(stream=shard.stream, shard_id=shard.shard_id, epoch=shard.epoch)
@@ -28,6 +29,16 @@ class Log(Middleware):
             "kcl_py.batch.processed",
             records=len(batch),
             lag_ms=batch.millis_behind_latest,
+            outcome=word(outcome),
+            took_s=round(took_s, 6),
+        )
+
+    def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        self._log.debug(
+            "kcl_py.batched.processed",
+            batcher=batch.batcher,
+            trigger=batch.trigger,
+            records=len(batch),
             outcome=word(outcome),
             took_s=round(took_s, 6),
         )

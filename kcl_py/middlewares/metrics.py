@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
 from kcl_py.middlewares.outcome import DONE, word
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -15,9 +16,11 @@ from kcl_py.records import Record, RecordBatch
 class Call:
     """One call of a processor."""
 
-    kind: Literal["record", "batch"]
+    kind: Literal["record", "batch", "batched"]
+    """Of ``process``, ``process_records`` or ``handle_batch``."""
     outcome: str
-    """``done``, ``retry``, ``rejected``, ``failed``, or ``partly`` of a batch with a mapping."""
+    """``done``, ``retry``, ``rejected``, ``failed``, ``partly`` of a batch with a mapping, or ``batched`` of a record
+    that was given to a batcher."""
     records: Mapping[str, int]
     """How many records ended in which way."""
     took_s: float
@@ -57,11 +60,10 @@ class Metrics(Middleware):
         self._add(Call("record", word(outcome), {word(outcome): 1}, took_s))
 
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
-        records = Counter({word(outcome): len(batch)})
-        if isinstance(outcome, Mapping):
-            records = Counter(map(word, outcome.values()))
-            records[DONE] = len(batch) - records.total()
-        self._add(Call("batch", word(outcome), +records, took_s))
+        self._add(Call("batch", word(outcome), _each(len(batch), outcome), took_s))
+
+    def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        self._add(Call("batched", word(outcome), _each(len(batch), outcome), took_s))
 
     def _add(self, call: Call) -> None:
         self._calls[call.outcome] += 1
@@ -70,3 +72,12 @@ class Metrics(Middleware):
         self._longest_s = max(self._longest_s, call.took_s)
         if self._report is not None:
             self._report(call)
+
+
+def _each(records: int, outcome: BatchOutcome | BaseException) -> Counter[str]:
+    """Count how many of a batch ended in which way."""
+    if not isinstance(outcome, Mapping):
+        return Counter({word(outcome): records})
+    found = Counter(map(word, outcome.values()))
+    found[DONE] = records - found.total()
+    return +found

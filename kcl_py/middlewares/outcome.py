@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 
-from kcl_py.outcomes import Reject, Retry
+from kcl_py.outcomes import Reject, Retry, ToBatch
 
-DONE, RETRY, REJECTED, FAILED, PARTLY = "done", "retry", "rejected", "failed", "partly"
+DONE, RETRY, REJECTED, FAILED, PARTLY, BATCHED = "done", "retry", "rejected", "failed", "partly", "batched"
 
 
 def word(outcome: object) -> str:
-    """Name what a middleware was told: ``done``, ``retry``, ``rejected``, ``failed``, or ``partly`` done."""
+    """Name what a middleware was told: ``done``, ``retry``, ``rejected``, ``failed``, ``partly`` done, or ``batched``.
+
+    The last one is of a record that ``process`` has given to a batcher.
+    """
     if outcome is None:
         return DONE
     if isinstance(outcome, Retry):
@@ -17,4 +20,6 @@ def word(outcome: object) -> str:
         return REJECTED
     if isinstance(outcome, Mapping):
         return PARTLY if outcome else DONE
+    if isinstance(outcome, ToBatch):
+        return BATCHED
     return FAILED

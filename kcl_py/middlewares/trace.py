@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
+from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
 from kcl_py.middlewares.outcome import word
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -54,6 +55,12 @@ class Trace(Middleware):
         self._begin({"messaging.batch.message_count": len(batch)})
 
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        self._end(outcome)
+
+    def before_batched(self, batch: Batched) -> None:
+        self._begin({"messaging.batch.message_count": len(batch)})
+
+    def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
         self._end(outcome)
 
     def _begin(self, more: dict[str, Any]) -> None:

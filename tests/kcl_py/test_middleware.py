@@ -9,11 +9,22 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
-from kcl_py import Middleware, OwnedShard, ProcessorError, Record, RecordBatch, RecordProcessor, Reject, processor
+from kcl_py import (
+    Batched,
+    Batcher,
+    Middleware,
+    OwnedShard,
+    ProcessorError,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Reject,
+    processor,
+)
 from kcl_py.acceptance import check_processor
 from kcl_py.chain import surrounded
 from kcl_py.middleware import Listed
-from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.outcomes import BatchOutcome, RecordOutcome, ToBatch
 from kcl_py.processor import Checkpointer
 from kcl_py.testing import FakeStream, run_processor
 
@@ -48,6 +59,13 @@ class Notes(Middleware):
         self.heard.append((self.name, "before", [each.data for each in batch]))
 
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
+        assert took_s >= 0
+        self.heard.append((self.name, "after", outcome, len(batch)))
+
+    def before_batched(self, batch: Batched) -> None:
+        self.heard.append((self.name, "before", batch.batcher, [record.data for record, _ in batch]))
+
+    def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
         assert took_s >= 0
         self.heard.append((self.name, "after", outcome, len(batch)))
 
@@ -129,6 +147,26 @@ async def test_middleware_of_a_batch_sees_all_of_it_though_the_processor_has_cha
 
     await run_processor(Empties, ["a", "b"])
     assert heard == [("", "before", [b"a", b"b"]), ("", "after", None, 2)]
+
+
+async def test_middleware_hears_of_records_that_are_given_away_and_of_their_batch() -> None:
+    """All of it, though the processor has changed its list."""
+    heard: list[Any] = []
+
+    class Gathers(RecordProcessor):
+        middlewares = (Notes(heard),)
+        batchers: ClassVar[dict[str, Batcher]] = {"both": Batcher(max_records=2)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("both")
+
+        async def handle_batch(self, batch: Batched) -> None:
+            batch.items.clear()
+
+    await run_processor(Gathers, ["a", "b"])
+    away = ("", "after", ToBatch("both"))
+    assert sorted(heard[:4], key=repr) == sorted([("", "before", b"a"), ("", "before", b"b"), away, away], key=repr)
+    assert heard[4:] == [("", "before", "both", [b"a", b"b"]), ("", "after", None, 2)]
 
 
 async def test_middleware_that_raises_is_told_of_once_and_changes_nothing(log: LogCapture) -> None:

@@ -1,12 +1,13 @@
 """A line for each call."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import pytest
 import structlog
 from structlog.testing import LogCapture
 
-from kcl_py import RecordBatch, RecordProcessor, Reject, processor
+from kcl_py import Batched, Batcher, Record, RecordBatch, RecordProcessor, Reject, ToBatch, processor
 from kcl_py.middlewares.log import Log
 from kcl_py.outcomes import BatchOutcome
 from kcl_py.processor import Checkpointer
@@ -51,6 +52,26 @@ async def test_batch_is_one_line_at_debug_and_shows_no_payload(log: LogCapture) 
         "lag_ms": 0,
         "outcome": "partly",
     }
+
+
+async def test_batch_of_a_batcher_is_one_line_at_debug_without_its_key(log: LogCapture) -> None:
+    """The key may be a person's."""
+
+    class Gathers(RecordProcessor):
+        middlewares = (Log,)
+        batchers: ClassVar[dict[str, Batcher]] = {"mails": Batcher(max_records=2)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("mails", key="s3cret")
+
+        async def handle_batch(self, batch: Batched) -> None: ...
+
+    await run_processor(Gathers, ["s3cret", "s3cret"])
+    records = [entry for entry in log.entries if entry["event"] == "kcl_py.record.processed"]
+    [line] = [entry for entry in log.entries if entry["event"] == "kcl_py.batched.processed"]
+    assert [entry["outcome"] for entry in records] == ["batched", "batched"]
+    assert [line[name] for name in ("batcher", "trigger", "records", "outcome")] == ["mails", "size", 2, "done"]
+    assert "s3cret" not in repr([*records, line])
 
 
 async def test_record_is_one_line_at_debug_and_shows_no_payload(log: LogCapture) -> None:

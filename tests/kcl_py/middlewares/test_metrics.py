@@ -1,6 +1,6 @@
 """Figures of calls."""
 
-from kcl_py import Record, RecordBatch, Reject, Retry
+from kcl_py import Batched, Record, RecordBatch, Reject, Retry, ToBatch
 from kcl_py.middlewares.metrics import Call, Metrics
 
 RECORDS = [Record(str(number), b"", "k") for number in range(4)]
@@ -28,6 +28,17 @@ def test_mapping_of_a_batch_counts_each_record() -> None:
     assert figures.calls == {"partly": 1, "done": 2, "retry": 1}
     assert figures.records == {"done": 10, "rejected": 1, "failed": 1, "retry": 4}
     assert (figures.took_s, figures.longest_s) == (5.0, 2.0)
+
+
+def test_records_of_a_batcher_count_as_given_away_and_then_with_their_batch() -> None:
+    """To be given away is no failure."""
+    calls: list[Call] = []
+    metrics = Metrics(calls.append)
+    for record in RECORDS[:2]:
+        metrics.after_record(record, ToBatch("b"), 0.5)
+    metrics.after_batched(Batched("b", None, [(record, None) for record in RECORDS[:2]], "age"), None, 1.0)
+    assert metrics.snapshot().records == {"batched": 2, "done": 2}
+    assert calls[-1] == Call("batched", "done", {"done": 2}, 1.0)
 
 
 def test_each_call_is_reported() -> None:

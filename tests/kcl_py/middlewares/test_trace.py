@@ -3,11 +3,11 @@
 import subprocess
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from kcl_py import RecordBatch, RecordProcessor, processor
+from kcl_py import Batched, Batcher, Record, RecordBatch, RecordProcessor, ToBatch, processor
 from kcl_py.processor import Checkpointer
 from kcl_py.testing import run_processor
 from tests.kcl_py.middlewares.opentelemetry import SpanKind, StatusCode, Tracer, current, modules
@@ -72,6 +72,25 @@ async def test_batch_that_fails_is_a_span_with_its_error(tracer: Tracer, trace: 
     assert (span.is_ended, span.status) == (True, StatusCode.ERROR)
     more = {"messaging.batch.message_count": 2, "kcl_py.outcome": "failed", "error.type": "ValueError"}
     assert span.attributes == ATTRIBUTES | more
+
+
+@pytest.mark.asyncio
+async def test_batch_of_a_batcher_has_a_span_of_its_own(tracer: Tracer, trace: Any) -> None:
+    """Beside those in which its records were given away."""
+
+    class Gathers(RecordProcessor):
+        middlewares = (trace,)
+        batchers: ClassVar[dict[str, Batcher]] = {"both": Batcher(max_records=2)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("both")
+
+        async def handle_batch(self, batch: Batched) -> None:
+            assert current() is tracer.spans[-1]
+
+    await run_processor(Gathers, ["a", "b"])
+    assert [span.attributes["kcl_py.outcome"] for span in tracer.spans] == ["batched", "batched", "done"]
+    assert tracer.spans[-1].attributes["messaging.batch.message_count"] == 2
 
 
 def test_without_its_package_the_import_says_what_to_install() -> None:
