@@ -184,5 +184,5 @@ def _workers(items: Iterable[WireItem]) -> list[WorkerRow]:
 
 def _parent_failed(error: ConditionFailedError) -> bool:
     """Tell whether the parent's condition failed, which comes first in our transactions."""
-    reasons = getattr(error.__cause__, "response", {}).get("CancellationReasons") or [{"Code": transactions.FAILED}]
+    reasons = transactions.reasons_of(error) or [{"Code": transactions.FAILED}]
     return bool(reasons[0].get("Code") == transactions.FAILED)

@@ -66,7 +66,7 @@ def judge(error: RequestError, effects: Effects, *, with_lease: bool) -> Excepti
         ThrottledError: it was cancelled for a reason that may pass, and had no effect.
         the error itself: the row is not as tested, or nothing is known.
     """
-    reasons = [str(reason.get("Code") or "None") for reason in _reasons(error)]
+    reasons = [str(reason.get("Code") or "None") for reason in reasons_of(error)]
     if not reasons:
         return refused(effects, {}, error) if isinstance(error, RejectedError | MissingError) else error
     lease, own = (reasons[0], reasons[1:]) if with_lease else ("None", reasons)
@@ -94,6 +94,11 @@ def _name(effect: Mapping[str, Any]) -> str:
     return f"the {kind} in table {said['TableName']!r}"
 
 
-def _reasons(error: RequestError) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = getattr(error.__cause__, "response", {}).get("CancellationReasons") or ()
+def reasons_of(error: RequestError) -> Sequence[Mapping[str, Any]]:
+    """Return why a transaction was cancelled, item by item; nothing if DynamoDB has not answered.
+
+    What botocore raises then has no ``response``, or one that is None.
+    """
+    response = getattr(error.__cause__, "response", None) or {}
+    found: Sequence[Mapping[str, Any]] = response.get("CancellationReasons") or ()
     return found

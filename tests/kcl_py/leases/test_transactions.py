@@ -3,7 +3,13 @@
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ReadTimeoutError,
+)
 
 from kcl_py.aws import translate
 from kcl_py.effects import Put, Update
@@ -76,6 +82,27 @@ def test_request_without_an_answer_stays_unknown() -> None:
     """It may have been carried out."""
     error = RequestError("TransactWriteItems", "app/shard", "TimeoutError")
     assert judge(error, EFFECTS, with_lease=True) is error
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        ConnectionClosedError(endpoint_url="http://127.0.0.1:1"),
+        ReadTimeoutError(endpoint_url="http://127.0.0.1:1"),
+        HTTPClientError(error="cut off"),
+        EndpointConnectionError(endpoint_url="http://127.0.0.1:1"),
+        TimeoutError(),
+        ValueError("no JSON"),
+    ],
+    ids=lambda cause: type(cause).__name__,
+)
+def test_transaction_whose_answer_was_cut_off_stays_unknown(cause: Exception) -> None:
+    """Whatever the client raised for it: some of its errors have a ``response``, which is None."""
+    error = translate(cause, "TransactWriteItems", "app/shard")
+    error.__cause__ = cause
+    assert isinstance(error, RequestError)
+    assert judge(error, EFFECTS, with_lease=True) is error
+    assert judge(error, EFFECTS, with_lease=False) is error
 
 
 @pytest.mark.parametrize(
