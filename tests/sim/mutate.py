@@ -24,7 +24,7 @@ from tests.sim.mutants import MUTANTS, Mutant
 ROOT = Path(__file__).parents[2]
 SEEDS = 200
 """How many lives ``make sim`` and the tests live if they are not told."""
-LIMIT_S = 600
+LIMIT_S = 1800
 _COPIED, _LINKED = ("actors", "kcl_py"), ("tests", "pyproject.toml")
 
 

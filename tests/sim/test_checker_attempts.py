@@ -108,3 +108,21 @@ def test_a_record_of_a_batcher_is_finished_with_its_batch() -> None:
     assert "every_record_is_finished" in set(judged(given, "key"))
     stored = {"checkpoints_are_true"}
     assert stored <= set(judged([*given, row(2.5, "100"), gathered(3.0, 0, number=1), *done(3.1, processor=1)], "key"))
+
+
+@pytest.mark.parametrize(("first", "is_good"), [(2, True), (1, False)])
+def test_who_was_asked_to_begin_at_a_time_has_nothing_to_store_before_the_first_record(
+    first: int, is_good: bool
+) -> None:
+    """The row has no number for that place. What is finished behind a gap cannot be stored."""
+    asked = [line(5.5, "ask", shard="s0", id="r0", kind="seek", before=1)]
+    rows = [row(5.5, "102") | {"request": "r0", "kind": "seek"}, row(91.0, "AT_TIMESTAMP", token="2")]
+    read = [[put(n, key=f"{n}"), call(2.0 + n, n, n), *done(2.5 + n, processor=n)] for n in range(3)]
+    anew = [call(91.1, first, 3, mark=-1, processor=1, epoch=2), *done(91.2, processor=3)]
+    let_go = [row(92.0, "AT_TIMESTAMP", owner=None, token="2"), row(93.0, "AT_TIMESTAMP", w="b", owner="B", token="3")]
+    after = []
+    for number, record in enumerate((1, 2), 4):
+        after += [call(90.0 + number, record, number, mark=-1, w="b", processor=4, epoch=3)]
+        after += [line(90.5 + number, event, w="b", id=number, **more) for event, more in DONE]
+    found = set(judged([*read[0], *read[1], *read[2], *asked, *rows, TAKEN, *anew, *let_go, *after], "none"))
+    assert found == (set() if is_good else {"who_lets_go_stores_what_is_finished"})

@@ -17,6 +17,20 @@ class Run:
     processor: int = -1
     steps: list[tuple[float, int]] = field(default_factory=list)
     """When it came how far."""
+    begins: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begins = self.reached
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether there is anything to store: who was asked to begin at a time has no number for that place."""
+        return self.reached > self.begins
+
+    def step(self, at_s: float) -> None:
+        """Note how far it is."""
+        if self.has_grown:
+            self.steps.append((at_s, self.reached))
 
     def note(self, done: Collection[int], left: Collection[int], *, is_lane: bool) -> None:
         """A call has ended: of one record of a lane, or of a batch."""

@@ -326,11 +326,11 @@ def _read_runs(story: Story) -> None:
                 batch = story.called[line["id"]]
                 run = story.runs[batch.life, batch.shard, batch.epoch]
                 run.note(story.places(batch.done), story.places(batch.left), is_lane=story.has_lanes)
-                run.steps.append((line["t"], run.reached))
+                run.step(line["t"])
             case "skipped" | "letter":
                 run = story.runs[line["w"], line["shard"], line["epoch"]]
                 run.add(story.place[line["n"]])
-                run.steps.append((line["t"], run.reached))
+                run.step(line["t"])
 
 
 def _begins(story: Story, shard: str, row: dict[str, Any] | None, at_s: float) -> int:

@@ -185,7 +185,7 @@ def who_lets_go_stores_what_is_finished(story: Story) -> Iterator[str]:
         lets_go = _lets_go(before, line, story.owners.get(life))
         ownership = life, shard, epochs[shard]
         run = story.runs.get(ownership)
-        is_short = run is not None and story.covered(shard, line["checkpoint"]) < run.reached
+        is_short = run is not None and run.has_grown and story.covered(shard, line["checkpoint"]) < run.reached
         is_over = ownership in lost or story.was_cut_off(life, story.took_s.get(ownership, NEVER))
         can_store = line["t"] >= story.calm_s and not is_over and (life not in manual or ownership in asked)
         if lets_go and can_store and is_short:
