@@ -75,6 +75,7 @@ def test_a_life_that_broke_a_law_since_then_breaks_none(seed: int) -> None:
 BAD_IN_FORMS = {
     572: "a task that began though it was cancelled before, and gave its slot back twice",
     1181: "a record that was put off, and came when a letter of its batch was stored",
+    1542: "transactions with a checkpoint whose answers were cut off, each of which killed a Lease",
 }
 """Lives that broke a law by our fault since records come in more forms than whole batches."""
 
