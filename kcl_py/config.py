@@ -238,10 +238,10 @@ class Checkpoint(Section):
     @model_validator(mode="after")
     def _check_mode(self) -> Self:
         for name in ("interval_s", "records"):
-            if self.mode == "manual" and (found := getattr(self, name)) is not None:
+            if self.mode == "manual" and getattr(self, name) is not None:
                 raise ValueError(
                     f"{name}: expected mode to be auto beside it, found manual, in which only the processor stores "
-                    f"checkpoints, and {found:g}; leave one of them out"
+                    f"checkpoints; leave {name} out"
                 )
         return self
 
