@@ -74,7 +74,7 @@ def main() -> int:
     if arguments.fair:
         return _fair()
     if arguments.until_bad:
-        return _first_bad(range(arguments.first, arguments.first + arguments.seeds))
+        return _first_bad(range(arguments.first, arguments.first + arguments.seeds), arguments.form)
     if arguments.seed is not None:
         return _one(plan(arguments.seed, arguments.form), arguments.log)
     return _many(range(arguments.first, arguments.first + arguments.seeds), arguments.processes)
@@ -117,10 +117,10 @@ def _fair() -> int:
     return _report(result)
 
 
-def _first_bad(seeds: range) -> int:
+def _first_bad(seeds: range, form: str) -> int:
     """Say which is the first bad one, for those who try bugs."""
     for seed in seeds:
-        result = live(plan(seed))
+        result = live(plan(seed, form))
         if result.broken:
             _tell(f"seed {seed}")
             return _report(result)

@@ -12,3 +12,5 @@ class Mutant:
     old: str
     """Is in its file exactly once, which a test holds."""
     new: str
+    form: str = ""
+    """In which form of delivery it shows; empty: as the lives draw it."""

@@ -141,6 +141,7 @@ MUTANTS = (
         "            if not self._caller.is_running and not self._is_dispatching:\n    "
         "            self._say_goodbye()\n",
         "            self._say_goodbye()\n",
+        form="batch",
     ),
     Mutant(
         "go on behind unfinished records after a handoff that was called off",
