@@ -233,19 +233,6 @@ def test_what_comes_again_is_marked() -> None:
     assert list(judged([*raised, batch(4.0, 0) | {"again": True}, *done(5.0)])) == []
 
 
-@pytest.mark.parametrize(
-    ("form", "times", "is_good"), [("batch", [[0, 2]], True), ("key", [[0, 2]], False), ("key", [], False)]
-)
-def test_effects_of_what_is_read_once_more_count_again_unless_a_marker_knows(
-    form: str, times: list[list[int]], is_good: bool
-) -> None:
-    """The holder was asked to begin anew."""
-    again = {"marks": [-1]}
-    anew = [call(5.0, 0, 1, processor=1, epoch=2) | again, *done(6.0, processor=1), row(7.0, "100", token="2")]
-    found = set(judged([*MOVED, *anew, line(99.0, "effects", times=times)], form))
-    assert found == (set() if is_good else {"effects_are_applied_once"})
-
-
 @pytest.mark.parametrize(("at_s", "is_good"), [(92.9, True), (93.1, False)])
 def test_an_ownership_that_ended_by_itself_stores_nothing(at_s: float, is_good: bool) -> None:
     """He lets go of the row that still names him, in calm; but there nothing can end it, F after the last fault."""

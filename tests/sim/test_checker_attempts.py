@@ -5,6 +5,7 @@ import pytest
 from tests.sim.test_checker import (
     BAD,
     DONE,
+    MOVED,
     TAKEN,
     away,
     batch,
@@ -126,3 +127,16 @@ def test_who_was_asked_to_begin_at_a_time_has_nothing_to_store_before_the_first_
         after += [line(90.5 + number, event, w="b", id=number, **more) for event, more in DONE]
     found = set(judged([*read[0], *read[1], *read[2], *asked, *rows, TAKEN, *anew, *let_go, *after], "none"))
     assert found == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
+
+
+@pytest.mark.parametrize(
+    ("form", "times", "is_good"), [("batch", [[0, 2]], True), ("key", [[0, 2]], False), ("key", [], False)]
+)
+def test_effects_of_what_is_read_once_more_count_again_unless_a_marker_knows(
+    form: str, times: list[list[int]], is_good: bool
+) -> None:
+    """The holder was asked to begin anew."""
+    again = {"marks": [-1]}
+    anew = [call(5.0, 0, 1, processor=1, epoch=2) | again, *done(6.0, processor=1), row(7.0, "100", token="2")]
+    found = set(judged([*MOVED, *anew, line(99.0, "effects", times=times)], form))
+    assert found == (set() if is_good else {"effects_are_applied_once"})
