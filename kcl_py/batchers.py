@@ -3,11 +3,12 @@
 For writes that are cheaper together: an object of S3, a bulk insert, a call with up to 500 entries.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kcl_py.outcomes import LONGEST_S
+from kcl_py.errors import ProcessorError
+from kcl_py.outcomes import LONGEST_S, ToBatch
 from kcl_py.records import Record
 
 Trigger = Literal["size", "bytes", "age", "flush", "keys", "drain", "end"]
@@ -65,6 +66,16 @@ class Batched:
 
     def __iter__(self) -> Iterator[tuple[Record, Any]]:
         return iter(self.items)
+
+
+def unknown_batcher(to: ToBatch, batchers: Collection[str]) -> ProcessorError | None:
+    """Say what is wrong with the name that a record was given away to."""
+    if to.batcher in batchers:
+        return None
+    return ProcessorError(
+        f"cannot use what process returned: expected one of the processor's batchers ({', '.join(batchers) or 'none'})"
+        f", found {to.batcher!r}"
+    )
 
 
 def batcher_faults(batchers: object, *, own_hooks: list[str]) -> list[str]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
 import structlog
 
-from kcl_py.batchers import Batched
+from kcl_py.batchers import Batched, unknown_batcher
 from kcl_py.delivery.retry import brief
+from kcl_py.errors import ProcessorError
 from kcl_py.middleware import Listed, Middleware
-from kcl_py.outcomes import BatchOutcome, RecordOutcome
+from kcl_py.outcomes import BatchOutcome, RecordOutcome, ToBatch
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor, has_lanes
 from kcl_py.records import Record, RecordBatch
 
@@ -38,7 +40,12 @@ def surrounded(processor: type[P]) -> type[P]:
             await processor.initialize(cast("P", self), shard)
 
         async def process(self, record: Record) -> RecordOutcome:
-            return await self._kcl_py_chain.around("record", record, lambda: processor.process(cast("P", self), record))
+            def told(outcome: RecordOutcome) -> RecordOutcome | ProcessorError:
+                fault = unknown_batcher(outcome, processor.batchers) if isinstance(outcome, ToBatch) else None
+                return fault or outcome
+
+            work = partial(processor.process, cast("P", self), record)
+            return await self._kcl_py_chain.around("record", record, work, told)
 
         async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
             seen = replace(batch, records=list(batch.records))  # the processor may change its own
@@ -71,13 +78,16 @@ class Chain:
         made = [each if isinstance(each, Middleware) else self._make(each) for each in listed]
         self._middlewares = [each for each in made if each is not None]
 
-    async def around(self, what: str, item: Any, work: Callable[[], Awaitable[T]]) -> T:
-        """Call the middlewares before and after ``work``, whatever comes of it."""
+    async def around(
+        self, what: str, item: Any, work: Callable[[], Awaitable[T]], told: Callable[[T], object] = lambda found: found
+    ) -> T:
+        """Call the middlewares before and after ``work``, whatever comes of it; they hear what ``told`` makes of it."""
         self.call(f"before_{what}", item)
-        outcome: T | BaseException | None = None
+        outcome: object = None
         began_at = perf_counter()
         try:
-            outcome = result = await work()
+            result = await work()
+            outcome = told(result)
         except BaseException as error:
             outcome = error
             raise

@@ -232,17 +232,17 @@ class Checkpoint(Section):
     """When progress is stored."""
 
     mode: Literal["auto", "manual"] = Field(default="auto", description="manual: only when the processor asks")
-    interval_s: Seconds | None = Field(default=None, description="default: with each heartbeat")
-    records: Positive | None = Field(default=None, description="also after this many finished records")
+    interval_s: Seconds | None = Field(default=None, description="default: with each heartbeat; with auto only")
+    records: Positive | None = Field(default=None, description="also after this many finished records; with auto only")
 
     @model_validator(mode="after")
     def _check_mode(self) -> Self:
-        for name in ("interval_s", "records"):
-            if self.mode == "manual" and getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}: expected mode to be auto beside it, found manual, in which only the processor stores "
-                    f"checkpoints; leave {name} out"
-                )
+        is_set = [name for name in ("interval_s", "records") if getattr(self, name) is not None]
+        if self.mode == "manual" and is_set:
+            raise ValueError(
+                f"{is_set[0]}: expected mode to be auto beside it, found manual, in which only the processor stores "
+                f"checkpoints; leave {' and '.join(is_set)} out"
+            )
         return self
 
 

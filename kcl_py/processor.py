@@ -145,7 +145,7 @@ class RecordProcessor:
     """Where ``process`` can give records to, by name; see ``ToBatch``."""
 
     middlewares: ClassVar[Sequence[Listed]] = ()
-    """What hears of each call of ``process`` or ``process_records``; see ``kcl_py.Middleware``."""
+    """What hears of each call of a hook that gets records; see ``kcl_py.Middleware``."""
 
     async def initialize(self, shard: OwnedShard) -> None:
         """Prepare for ``shard``: open files, load state.

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from kcl_py.acceptance import import_processor, processor_faults
+from kcl_py.acceptance import import_processor, load_processor, processor_faults
 from kcl_py.cli.failure import USAGE, print_error
 from kcl_py.cli.loading import folders_of, load_config
 from kcl_py.cli.output import say
+from kcl_py.config import Config
 from kcl_py.errors import ConfigError, ProcessorError
+from kcl_py.executors.choice import checkpoint_faults
 from kcl_py.processor import Executor
 from kcl_py.settings import read
 
@@ -21,12 +23,17 @@ def check_command(file: Path) -> int:
     except ConfigError as error:
         faults = [*error.faults, *_processor_faults(file, _processor(file, error.faults), _executor(file))]
     else:
-        faults = _processor_faults(file, config.processor, config.delivery.executor)
+        faults = _processor_faults(file, config.processor, config.delivery.executor) or _checkpoint_faults(file, config)
         if not faults:
             say(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     for fault in faults:
         print_error(fault)
     return USAGE if faults else 0
+
+
+def _checkpoint_faults(file: Path, config: Config) -> list[str]:
+    processor = load_processor(config.processor, folders=folders_of(file), executor=config.delivery.executor)
+    return [f"{file}: {fault}" for fault in checkpoint_faults(processor, config)]
 
 
 def _processor(file: Path, faults: tuple[str, ...]) -> str | None:

@@ -28,20 +28,33 @@ def on_executor(processor: type[RecordProcessor], config: Config) -> type[Record
     return processor
 
 
+def checkpoint_faults(processor: type[RecordProcessor], config: Config) -> list[str]:
+    """Say what is set of when checkpoints are stored, where nothing says who does it and this class does."""
+    if _own_mode(processor, config) is None:
+        return []
+    return [
+        f"checkpoint.{name}: expected checkpoint.mode beside it, since {processor.__qualname__} stores checkpoints "
+        f"itself if nothing is said, found {found:.15g}; set mode to auto, or leave {name} out"
+        for name in ("interval_s", "records")
+        if (found := getattr(config.checkpoint, name)) is not None
+    ]
+
+
 def as_it_checkpoints(processor: type[RecordProcessor], config: Config) -> Config:
     """Return the options for a class that has a checkpoint mode of its own, unless one is set.
 
     Raises:
-        ConfigError: when checkpoints are to be stored is set, but not who does it, and this class does.
+        ConfigError: they have ``checkpoint_faults``.
     """
-    mode = getattr(processor, "preferred_checkpoint_mode", None)
-    if mode is None or "mode" in config.checkpoint.model_fields_set:
+    mode = _own_mode(processor, config)
+    if mode is None:
         return config
-    if faults := [
-        f"checkpoint.{name}: expected checkpoint.mode beside it, since {processor.__qualname__} stores checkpoints "
-        f"itself if nothing is said, found {found:g}; set mode to auto, or leave {name} out"
-        for name in ("interval_s", "records")
-        if (found := getattr(config.checkpoint, name)) is not None
-    ]:
+    if faults := checkpoint_faults(processor, config):
         raise ConfigError(*faults)
     return config.model_copy(update={"checkpoint": config.checkpoint.model_copy(update={"mode": mode})})
+
+
+def _own_mode(processor: type[RecordProcessor], config: Config) -> str | None:
+    is_set = "mode" in config.checkpoint.model_fields_set
+    mode: str | None = None if is_set else getattr(processor, "preferred_checkpoint_mode", None)
+    return mode

@@ -4,7 +4,7 @@ import structlog
 
 from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
-from kcl_py.middlewares.outcome import word
+from kcl_py.middlewares.outcome import word, word_of_record
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import OwnedShard
 from kcl_py.records import Record, RecordBatch
@@ -20,7 +20,7 @@ class Log(Middleware):
         self._log.debug(
             "kcl_py.record.processed",
             sequence_number=record.sequence_number,
-            outcome=word(outcome),
+            outcome=word_of_record(outcome),
             took_s=round(took_s, 6),
         )
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
-from kcl_py.middlewares.outcome import DONE, word
+from kcl_py.middlewares.outcome import DONE, word, word_of_record
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.records import Record, RecordBatch
 
@@ -33,7 +33,7 @@ class Figures:
     calls: Mapping[str, int]
     """How many ended in which way."""
     records: Mapping[str, int]
-    """The same of records; one that is tried again counts each time."""
+    """The same of records; one that is tried again counts each time, one that goes to a batcher there too."""
     took_s: float
     """The sum of their durations, in seconds."""
     longest_s: float
@@ -57,7 +57,7 @@ class Metrics(Middleware):
         return Figures(dict(self._calls), dict(self._records), self._took_s, self._longest_s)
 
     def after_record(self, record: Record, outcome: RecordOutcome | BaseException, took_s: float) -> None:
-        self._add(Call("record", word(outcome), {word(outcome): 1}, took_s))
+        self._add(Call("record", word_of_record(outcome), {word_of_record(outcome): 1}, took_s))
 
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
         self._add(Call("batch", word(outcome), _each(len(batch), outcome), took_s))

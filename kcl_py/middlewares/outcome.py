@@ -7,11 +7,13 @@ from kcl_py.outcomes import Reject, Retry, ToBatch
 DONE, RETRY, REJECTED, FAILED, PARTLY, BATCHED = "done", "retry", "rejected", "failed", "partly", "batched"
 
 
-def word(outcome: object) -> str:
-    """Name what a middleware was told: ``done``, ``retry``, ``rejected``, ``failed``, ``partly`` done, or ``batched``.
+def word_of_record(outcome: object) -> str:
+    """Name what became of a single record: as ``word``, or ``batched`` where ``process`` has given it to a batcher."""
+    return BATCHED if isinstance(outcome, ToBatch) else word(outcome)
 
-    The last one is of a record that ``process`` has given to a batcher.
-    """
+
+def word(outcome: object) -> str:
+    """Name what a middleware was told: ``done``, ``retry``, ``rejected``, ``failed``, or ``partly`` done."""
     if outcome is None:
         return DONE
     if isinstance(outcome, Retry):
@@ -20,6 +22,4 @@ def word(outcome: object) -> str:
         return REJECTED
     if isinstance(outcome, Mapping):
         return PARTLY if outcome else DONE
-    if isinstance(outcome, ToBatch):
-        return BATCHED
     return FAILED

@@ -10,7 +10,7 @@ from typing import Any
 
 from kcl_py.batchers import Batched
 from kcl_py.middleware import Middleware
-from kcl_py.middlewares.outcome import word
+from kcl_py.middlewares.outcome import word, word_of_record
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import OwnedShard
 from kcl_py.records import Record, RecordBatch
@@ -49,30 +49,30 @@ class Trace(Middleware):
         self._begin({"messaging.message.id": record.sequence_number})
 
     def after_record(self, record: Record, outcome: RecordOutcome | BaseException, took_s: float) -> None:
-        self._end(outcome)
+        self._end(outcome, word_of_record(outcome))
 
     def before_batch(self, batch: RecordBatch) -> None:
         self._begin({"messaging.batch.message_count": len(batch)})
 
     def after_batch(self, batch: RecordBatch, outcome: BatchOutcome | BaseException, took_s: float) -> None:
-        self._end(outcome)
+        self._end(outcome, word(outcome))
 
     def before_batched(self, batch: Batched) -> None:
         self._begin({"messaging.batch.message_count": len(batch)})
 
     def after_batched(self, batch: Batched, outcome: BatchOutcome | BaseException, took_s: float) -> None:
-        self._end(outcome)
+        self._end(outcome, word(outcome))
 
     def _begin(self, more: dict[str, Any]) -> None:
         span = self._tracer.start_span(self._name, kind=_api.SpanKind.CONSUMER, attributes=self._attributes | more)
         _open.set((span, _context.attach(_api.set_span_in_context(span))))
 
-    def _end(self, outcome: object) -> None:
+    def _end(self, outcome: object, said: str) -> None:
         if (opened := _open.get()) is None:
             return  # it could not be begun, and the log says why
         _open.set(None)
         span, token = opened
-        span.set_attribute("kcl_py.outcome", word(outcome))
+        span.set_attribute("kcl_py.outcome", said)
         if isinstance(outcome, BaseException):
             span.set_attribute("error.type", type(outcome).__qualname__)
             span.set_status(_api.StatusCode.ERROR)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from actors import Actor, OwnedTask
-from kcl_py.batchers import Batched
+from kcl_py.batchers import Batched, unknown_batcher
 from kcl_py.delivery import verdicts
 from kcl_py.delivery.batching import Batch, Batching
 from kcl_py.delivery.hook import ABANDON_S
@@ -79,13 +79,7 @@ class Batches:
 
     def fault(self, to: ToBatch) -> ProcessorError | None:
         """Say what is wrong with the name of a batcher."""
-        names = self._batching.names
-        if to.batcher in names:
-            return None
-        return ProcessorError(
-            f"cannot use what process returned: expected one of the processor's batchers ({', '.join(names) or 'none'})"
-            f", found {to.batcher!r}"
-        )
+        return unknown_batcher(to, self._batching.names)
 
     def put(self, item: Item, record: Record, to: ToBatch) -> None:
         """Take a record that ``process`` has given away."""

@@ -169,6 +169,27 @@ async def test_middleware_hears_of_records_that_are_given_away_and_of_their_batc
     assert heard[4:] == [("", "before", "both", [b"a", b"b"]), ("", "after", None, 2)]
 
 
+@pytest.mark.parametrize("batchers", [{}, {"both": Batcher()}])
+async def test_middleware_hears_that_a_batcher_does_not_exist(batchers: dict[str, Batcher]) -> None:
+    """The record has failed: it was given to nobody."""
+    heard: list[Any] = []
+
+    class Misspells(RecordProcessor):
+        middlewares = (Notes(heard),)
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("bith")
+
+    async def handle_batch(self: RecordProcessor, batch: Batched) -> None: ...
+
+    kind = type(
+        "Misspells", (Misspells,), {"batchers": batchers} | ({"handle_batch": handle_batch} if batchers else {})
+    )
+    await run_processor(kind, ["a"], retries=0)
+    assert isinstance(heard[1][2], ProcessorError)
+    assert "found 'bith'" in str(heard[1][2])
+
+
 async def test_middleware_that_raises_is_told_of_once_and_changes_nothing(log: LogCapture) -> None:
     """Over all shards, once for each method and kind of error."""
     broken = Broken()
@@ -260,6 +281,13 @@ class Waits(Middleware):
         ...
 
 
+class WaitsAfter(Middleware):
+    """Would wait."""
+
+    async def after_batched(self, *_: Any) -> None:  # type: ignore[override]
+        ...
+
+
 class OneShards(Middleware):
     """Is told its shard."""
 
@@ -273,6 +301,7 @@ class OneShards(Middleware):
         ([5], "expected a kcl_py.Middleware in middlewares, found int that is none"),
         ([dict], "expected a kcl_py.Middleware in middlewares, found class 'dict' that is none"),
         ([Waits], "expected `def before_record` in middleware 'Waits', found `async def`"),
+        ([WaitsAfter], "expected `def after_batched` in middleware 'WaitsAfter', found `async def`"),
         ([Waits()], "expected `def before_record` in middleware 'Waits', found `async def`"),
         (
             [OneShards()],

@@ -20,6 +20,12 @@ class Odd(RecordProcessor):
     async def proces_records(self, batch): ...
     def lease_lost(self): ...
 """
+THEIRS = """
+class P:
+    def initialize(self, shard_id): ...
+    def process_records(self, records, checkpointer): ...
+    def shutdown(self, checkpointer, reason): ...
+"""
 CLOSED = """
 import os
 from kcl_py.cli.app import main
@@ -137,6 +143,19 @@ def test_check_puts_every_fault_on_a_line_of_its_own(folder: Path) -> None:
     done = kcl(folder, "check", write(folder, GOOD.replace("mine:", "nowhere:") + "grace_s: x\nstrem: y\n"))
     assert done.returncode == 2
     assert [line.split(": ")[2] for line in error_lines(done)] == ["grace_s", "strem", "processor"]
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_dates_of_checkpoints_that_the_class_stores_itself_are_named_by_both(folder: Path, command: str) -> None:
+    """One written for amazon_kclpy does, unless a mode is set."""
+    (folder / "theirs.py").write_text(THEIRS, encoding="utf-8")
+    text = GOOD.replace("mine:Good", "theirs:P") + "checkpoint: {records: 1234567, interval_s: 0.25}\n"
+    done = kcl(folder, command, write(folder, text))
+    assert done.returncode == 2
+    both = error_lines(done)
+    assert ["checkpoint.interval_s: expected" in both[0], "found 0.25;" in both[0]] == [True, True]
+    assert ["checkpoint.records: expected" in both[1], "found 1234567;" in both[1]] == [True, True]
+    assert kcl(folder, "check", write(folder, text.replace("{", "{mode: auto, "))).returncode == 0
 
 
 def test_check_says_of_a_processor_what_was_expected_and_found(folder: Path) -> None:

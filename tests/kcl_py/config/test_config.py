@@ -195,6 +195,11 @@ def test_option_out_of_range_is_named_with_what_was_expected_and_found(options: 
             )
             for name in ("interval_s", "records")
         ),
+        (
+            {"checkpoint": {"mode": "manual", "interval_s": 1, "records": 1_234_567}},
+            "checkpoint.interval_s: expected mode to be auto beside it, found manual, in which only the processor "
+            "stores checkpoints; leave interval_s and records out",
+        ),
         ({"leases": {"workers_table": "demo"}}, "leases.workers_table: expected another table than leases.table"),
     ],
 )

@@ -1,7 +1,10 @@
 """Figures of calls."""
 
+from typing import cast
+
 from kcl_py import Batched, Record, RecordBatch, Reject, Retry, ToBatch
 from kcl_py.middlewares.metrics import Call, Metrics
+from kcl_py.outcomes import BatchOutcome
 
 RECORDS = [Record(str(number), b"", "k") for number in range(4)]
 BATCH = RecordBatch("orders", "shardId-0", RECORDS, 0)
@@ -38,7 +41,12 @@ def test_records_of_a_batcher_count_as_given_away_and_then_with_their_batch() ->
         metrics.after_record(record, ToBatch("b"), 0.5)
     metrics.after_batched(Batched("b", None, [(record, None) for record in RECORDS[:2]], "age"), None, 1.0)
     assert metrics.snapshot().records == {"batched": 2, "done": 2}
-    assert calls[-1] == Call("batched", "done", {"done": 2}, 1.0)
+    some = Batched("b", None, [(record, None) for record in RECORDS[:2]], "age")
+    metrics.after_batched(some, {RECORDS[0]: ValueError("no")}, 1.0)
+    assert metrics.snapshot().records == {"batched": 2, "done": 3, "failed": 1}
+    metrics.after_batch(BATCH, cast("BatchOutcome", ToBatch("b")), 1.0)
+    assert metrics.snapshot().records["failed"] == 1 + len(BATCH)
+    assert calls[2] == Call("batched", "done", {"done": 2}, 1.0)
 
 
 def test_each_call_is_reported() -> None:

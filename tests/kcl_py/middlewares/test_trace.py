@@ -93,6 +93,24 @@ async def test_batch_of_a_batcher_has_a_span_of_its_own(tracer: Tracer, trace: A
     assert tracer.spans[-1].attributes["messaging.batch.message_count"] == 2
 
 
+@pytest.mark.asyncio
+async def test_batch_of_a_batcher_that_fails_is_a_span_with_its_error(tracer: Tracer, trace: Any) -> None:
+    """By its class alone."""
+
+    class Fails(RecordProcessor):
+        middlewares = (trace,)
+        batchers: ClassVar[dict[str, Batcher]] = {"one": Batcher(max_records=1)}
+
+        async def process(self, record: Record) -> ToBatch:
+            return ToBatch("one")
+
+        async def handle_batch(self, batch: Batched) -> None:
+            raise ValueError("s3cret")
+
+    await run_processor(Fails, ["a"], retries=0)
+    assert (tracer.spans[-1].status, tracer.spans[-1].attributes["error.type"]) == (StatusCode.ERROR, "ValueError")
+
+
 def test_without_its_package_the_import_says_what_to_install() -> None:
     """In one sentence, which ``kcl check`` shows."""
     code = "import sys; sys.modules['opentelemetry'] = None; import kcl_py.middlewares.trace"

@@ -9,7 +9,7 @@ from tests.sim.checker.story import Story
 def a_batcher_keeps_its_order(story: Story) -> Iterator[str]:
     """Of each key it hands over what it was given first and is not finished, one batch at a time.
 
-    So what has failed comes again before all that comes after it, and no other key waits for it.
+    So what has failed comes again before all that comes after it.
     """
     waiting: dict[tuple[str, int, str], list[int]] = defaultdict(list)
     in_hand: set[tuple[str, int, str]] = set()
