@@ -29,6 +29,11 @@ def surrounded(processor: type[P]) -> type[P]:
         return processor
     told: set[tuple[str, str, str]] = set()
 
+    def heard(outcome: RecordOutcome) -> RecordOutcome | ProcessorError:
+        """To give a record to a batcher that does not exist is a failure."""
+        fault = unknown_batcher(outcome, processor.batchers) if isinstance(outcome, ToBatch) else None
+        return fault or outcome
+
     class Surrounded(RecordProcessor):
         """The methods that go over those of the user's class."""
 
@@ -40,12 +45,8 @@ def surrounded(processor: type[P]) -> type[P]:
             await processor.initialize(cast("P", self), shard)
 
         async def process(self, record: Record) -> RecordOutcome:
-            def told(outcome: RecordOutcome) -> RecordOutcome | ProcessorError:
-                fault = unknown_batcher(outcome, processor.batchers) if isinstance(outcome, ToBatch) else None
-                return fault or outcome
-
             work = partial(processor.process, cast("P", self), record)
-            return await self._kcl_py_chain.around("record", record, work, told)
+            return await self._kcl_py_chain.around("record", record, work, heard)
 
         async def process_records(self, batch: RecordBatch, checkpointer: Checkpointer) -> BatchOutcome:
             seen = replace(batch, records=list(batch.records))  # the processor may change its own
@@ -79,15 +80,15 @@ class Chain:
         self._middlewares = [each for each in made if each is not None]
 
     async def around(
-        self, what: str, item: Any, work: Callable[[], Awaitable[T]], told: Callable[[T], object] = lambda found: found
+        self, what: str, item: Any, work: Callable[[], Awaitable[T]], heard: Callable[[T], object] = lambda found: found
     ) -> T:
-        """Call the middlewares before and after ``work``, whatever comes of it; they hear what ``told`` makes of it."""
+        """Call the middlewares before and after ``work``, and let them hear what ``heard`` makes of it."""
         self.call(f"before_{what}", item)
         outcome: object = None
         began_at = perf_counter()
         try:
             result = await work()
-            outcome = told(result)
+            outcome = heard(result)
         except BaseException as error:
             outcome = error
             raise

@@ -56,7 +56,12 @@ makes one, is called for each ownership of a shard, as the processor's class is.
 
 _METHODS = (
     "initialize",
-    *(f"{when}_{what}" for what in ("record", "batch", "batched") for when in ("before", "after")),
+    "before_record",
+    "after_record",
+    "before_batch",
+    "after_batch",
+    "before_batched",
+    "after_batched",
 )
 
 

@@ -97,6 +97,11 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     has_effects: bool = False
     """Whether processors apply an effect of each record, once."""
 
+    @property
+    def has_lanes(self) -> bool:
+        """Whether records come one by one."""
+        return self.kind in ORDERINGS
+
 
 class Plan(msgspec.Struct, frozen=True):
     """One life."""
@@ -144,7 +149,7 @@ def plan(seed: int, kind: str = "") -> Plan:
     options = _options(draw, failover_s)
     options["leases"]["strategy"] = random.Random(f"strategy {seed}").choice(("count", "throughput"))
     form, delivery = _form(random.Random(f"form {seed}"), kind)
-    if form.kind in ORDERINGS:
+    if form.has_lanes:
         form = replace(form, gathers=_gathering(random.Random(f"gathering {seed}")))
     if _can_have_effects(form, options) and random.Random(f"effects {seed}").random() < EFFECTS_CHANCE:
         form = replace(form, has_effects=True)
@@ -252,7 +257,7 @@ def _can_have_effects(form: Form, options: dict[str, Any]) -> bool:
     """A transaction has its bounds; and batches with outcomes, or in which others wait, have none."""
     if form.kind == "batch":
         return int(options["delivery"]["batch"]["max_records"]) <= MOST_EFFECTS
-    return form.kind in ORDERINGS and form.gathers is None
+    return form.has_lanes and form.gathers is None
 
 
 def _weather(draw: random.Random) -> tuple[Weather, ...]:

@@ -281,12 +281,18 @@ class Single(Noting):
                 more["away"] = outcome.key
                 day.history.counts["away"] += 1
             else:
-                verdicts = {record: outcome} if outcome else {}
-                self._finish(call, [record], verdicts)
+                left = {record: outcome} if outcome else {}
+                self._finish(call, [record], left)
+                if not left:
+                    await self.apply(record)
+                verdicts = left
         finally:
             self._return(call, verdicts, **more)
         assert not isinstance(outcome, Exception)
         return outcome
+
+    async def apply(self, record: Record) -> None:
+        """Do what is to be done outside."""
 
 
 class Applying(Single):
@@ -296,23 +302,11 @@ class Applying(Single):
         await super().initialize(shard)
         self.once = Once(shard, table=MARKERS, ttl_s=MARKED_S)
 
-    async def process(self, record: Record) -> RecordOutcome:
-        day, verdicts = self.day, None
-        call = self._begin([record], again=isinstance(record.redelivery, Redelivery))
-        try:
-            await day.go_by()
-            verdict = day.verdict()
-            self._finish(call, [record], {record: verdict} if verdict else {})
-            if verdict is None:
-                await self.once.apply(record, [effect_of(record)])
-                if self.shard.checkpointer is not None:
-                    self._say("saved", n=number_of(record))
-                day.fail()
-            verdicts = {record: verdict} if verdict else {}
-        finally:
-            self._return(call, verdicts)
-        assert not isinstance(verdict, Exception)
-        return verdict
+    async def apply(self, record: Record) -> None:
+        await self.once.apply(record, [effect_of(record)])
+        if self.shard.checkpointer is not None:
+            self._say("saved", n=number_of(record))
+        self.day.fail()
 
 
 class Gathered(Single):

@@ -5,14 +5,11 @@ import pytest
 from tests.sim.test_checker import (
     BAD,
     DONE,
-    MOVED,
     TAKEN,
-    away,
     batch,
     call,
     done,
     failed,
-    gathered,
     gave_up,
     judged,
     line,
@@ -80,37 +77,6 @@ def test_record_is_not_marked_by_a_worker_whose_clock_is_far_behind(behind_s: fl
     assert found == (set() if is_good else {"what_was_in_hand_is_marked"})
 
 
-@pytest.mark.parametrize(("mark", "is_good"), [(2, True), (3, False)])
-def test_attempts_of_what_was_given_to_a_batcher_count_anew(mark: int, is_good: bool) -> None:
-    """The record that is given away leaves its lane; first it says there what it said before."""
-    given = [put(0), TAKEN, call(2.0, 0), *failed(3.0, 0), call(4.0, 0, 1, mark=2), *away(4.1, 1)]
-    tried = [gathered(5.0, 0, number=2) | {"marks": [2]}, *failed(5.1, 0, number=2)]
-    again = [gathered(6.0, 0, number=3) | {"marks": [mark]}, *done(6.1, processor=3), row(7.0, "100")]
-    found = set(judged([*given, *tried, *again], "key"))
-    assert found == (set() if is_good else {"what_failed_comes_again_as_what_it_is"})
-
-
-@pytest.mark.parametrize(("first", "is_good"), [(0, True), (1, False)])
-def test_what_has_failed_in_a_batcher_comes_before_what_was_given_later(first: int, is_good: bool) -> None:
-    """The lane has gone on meanwhile."""
-    given = [put(0), TAKEN, call(2.0, 0), *away(2.1, 0), gathered(3.0, 0, number=1), *failed(3.1, 0, number=1)]
-    later = [put(1, key="j"), call(4.0, 1, 2), *away(4.1, 2)]
-    then = []
-    for number, record in enumerate((first, 1 - first), 3):
-        mark = {"marks": [0 if record else 2]}
-        then += [gathered(2.0 + number, record, number=number) | mark, *done(2.1 + number, processor=number)]
-    found = set(judged([*given, *later, *then, row(9.0, "101")], "none"))
-    assert found == (set() if is_good else {"a_batcher_keeps_its_order"})
-
-
-def test_a_record_of_a_batcher_is_finished_with_its_batch() -> None:
-    """Not when it is given away."""
-    given = [put(0), TAKEN, call(2.0, 0), *away(2.1, 0)]
-    assert "every_record_is_finished" in set(judged(given, "key"))
-    stored = {"checkpoints_are_true"}
-    assert stored <= set(judged([*given, row(2.5, "100"), gathered(3.0, 0, number=1), *done(3.1, processor=1)], "key"))
-
-
 @pytest.mark.parametrize(("first", "is_good"), [(2, True), (1, False)])
 def test_who_was_asked_to_begin_at_a_time_has_nothing_to_store_before_the_first_record(
     first: int, is_good: bool
@@ -127,16 +93,3 @@ def test_who_was_asked_to_begin_at_a_time_has_nothing_to_store_before_the_first_
         after += [line(90.5 + number, event, w="b", id=number, **more) for event, more in DONE]
     found = set(judged([*read[0], *read[1], *read[2], *asked, *rows, TAKEN, *anew, *let_go, *after], "none"))
     assert found == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
-
-
-@pytest.mark.parametrize(
-    ("form", "times", "is_good"), [("batch", [[0, 2]], True), ("key", [[0, 2]], False), ("key", [], False)]
-)
-def test_effects_of_what_is_read_once_more_count_again_unless_a_marker_knows(
-    form: str, times: list[list[int]], is_good: bool
-) -> None:
-    """The holder was asked to begin anew."""
-    again = {"marks": [-1]}
-    anew = [call(5.0, 0, 1, processor=1, epoch=2) | again, *done(6.0, processor=1), row(7.0, "100", token="2")]
-    found = set(judged([*MOVED, *anew, line(99.0, "effects", times=times)], form))
-    assert found == (set() if is_good else {"effects_are_applied_once"})

@@ -145,15 +145,17 @@ class World:
         """How long a fleet without faults may take to have read everything, or to stop.
 
         A holder's row expires, or one that was deleted is made anew, and its parent's before it; a handoff comes
-        between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; its records
-        are worked on one by one, or wait for others as often as reading has to wait for them; one that a worker has
-        put off waits until the clock of the next one says that it is due.
+        between; one shard is read as fast as its quota allows, and handed over as fast as the rate does; its records,
+        which may be of one lane, or batches are worked on one by one, or wait for others as often as reading has to
+        wait for them; one that a worker has put off waits until the clock of the next one says that it is due.
         """
         handoff_s = float(self.plan.options["leases"]["handoff_timeout_s"])
         rate = self.plan.options["delivery"].get("rate", {}).get("records")
         rated_s = self._services.put_records / rate if rate else 0.0
         put_off_s = PUT_OFF_S + MOST_SKEW_S if self.plan.form.puts_off else 0.0
         worked_s = self._services.put_records * WORK_S
+        if not self.plan.form.has_lanes:
+            worked_s /= self.plan.options["delivery"]["batch"]["max_records"]
         if self.plan.form.gathers:
             ahead: int = self.plan.options["delivery"]["max_ahead"]["records"]
             worked_s += (self._services.put_records / ahead + 1) * GATHERED_S

@@ -75,8 +75,11 @@ async def test_batch_that_fails_is_a_span_with_its_error(tracer: Tracer, trace: 
 
 
 @pytest.mark.asyncio
-async def test_batch_of_a_batcher_has_a_span_of_its_own(tracer: Tracer, trace: Any) -> None:
-    """Beside those in which its records were given away."""
+@pytest.mark.parametrize(("error", "outcome"), [(None, "done"), (ValueError("s3cret"), "failed")])
+async def test_batch_of_a_batcher_has_a_span_of_its_own(
+    tracer: Tracer, trace: Any, error: Exception | None, outcome: str
+) -> None:
+    """Beside those in which its records were given away; with its error, by its class alone."""
 
     class Gathers(RecordProcessor):
         middlewares = (trace,)
@@ -87,28 +90,15 @@ async def test_batch_of_a_batcher_has_a_span_of_its_own(tracer: Tracer, trace: A
 
         async def handle_batch(self, batch: Batched) -> None:
             assert current() is tracer.spans[-1]
+            if error is not None:
+                raise error
 
-    await run_processor(Gathers, ["a", "b"])
-    assert [span.attributes["kcl_py.outcome"] for span in tracer.spans] == ["batched", "batched", "done"]
-    assert tracer.spans[-1].attributes["messaging.batch.message_count"] == 2
-
-
-@pytest.mark.asyncio
-async def test_batch_of_a_batcher_that_fails_is_a_span_with_its_error(tracer: Tracer, trace: Any) -> None:
-    """By its class alone."""
-
-    class Fails(RecordProcessor):
-        middlewares = (trace,)
-        batchers: ClassVar[dict[str, Batcher]] = {"one": Batcher(max_records=1)}
-
-        async def process(self, record: Record) -> ToBatch:
-            return ToBatch("one")
-
-        async def handle_batch(self, batch: Batched) -> None:
-            raise ValueError("s3cret")
-
-    await run_processor(Fails, ["a"], retries=0)
-    assert (tracer.spans[-1].status, tracer.spans[-1].attributes["error.type"]) == (StatusCode.ERROR, "ValueError")
+    await run_processor(Gathers, ["a", "b"], retries=0)
+    *_, last = tracer.spans
+    assert [span.attributes["kcl_py.outcome"] for span in tracer.spans] == ["batched", "batched", outcome]
+    assert last.attributes["messaging.batch.message_count"] == 2
+    assert (last.is_ended, last.status) == (True, StatusCode.ERROR if error else None)
+    assert last.attributes.get("error.type") == (type(error).__qualname__ if error else None)
 
 
 def test_without_its_package_the_import_says_what_to_install() -> None:

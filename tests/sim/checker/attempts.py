@@ -25,7 +25,7 @@ class Tries:
     rejected: set[int] = field(default_factory=set)
     given_up: set[int] = field(default_factory=set)
     marks: dict[int, int] = field(default_factory=dict)
-    """What records said of themselves that were given to a batcher, which tries them anew."""
+    """What records said of themselves as they were given to a batcher: so they begin there, and are tried anew."""
 
     def give_away(self, record: int, mark: int) -> None:
         """Begin anew with a record."""
@@ -34,10 +34,12 @@ class Tries:
         self.due_s.pop(record, None)
         del self.failed[record]
 
-    def expected(self, record: int) -> int:
-        """Return which attempt a record that comes must be."""
+    def agrees(self, record: int, mark: int) -> bool:
+        """Tell whether a record that comes says of itself what it is."""
         failed = self.failed[record]
-        return failed + 1 if failed else max(self.marks.get(record, 0), 1)
+        if not failed and record in self.marks:
+            return mark == self.marks[record]
+        return max(mark, 1) == failed + 1
 
     def note(self, records: list[int], returned: dict[str, Any]) -> None:
         """Note how an attempt at these has ended."""
@@ -53,7 +55,7 @@ def what_failed_comes_again_as_what_it_is(story: Story) -> Iterator[str]:
             continue
         batch = story.called[line["id"]]
         for record, mark in zip(batch.records, batch.marks, strict=False):
-            if max(mark, 1) != tries.expected(record):
+            if not tries.agrees(record, mark):
                 yield f"{batch}: record {record} is marked {mark}, and has failed {tries.failed[record]} times"
             if line["t"] < tries.due_s.get(record, 0.0):
                 yield f"{batch}: record {record} was put off until {tries.due_s[record]:.3f}"

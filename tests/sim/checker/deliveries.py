@@ -19,15 +19,17 @@ def every_record_is_finished(story: Story) -> Iterator[str]:
 def nothing_is_passed_over(story: Story) -> Iterator[str]:
     """Batches are runs of the shard's order, and none begins while a record before it is unfinished.
 
-    What is left of a batch has gaps. Where each key has its own order, or none has, or records are given away while
-    others come, that is another law's.
+    What is left of a batch has gaps. Where each key has its own order, or none has, that is another law's; so is when
+    what was given to a batcher comes from there, and others do not wait for that.
     """
-    if story.form in ("key", "none") or story.given_away:
+    if story.form in ("key", "none"):
         return
     for shard, batches in story.by_shard.items():
         truth = story.truth[shard]
-        finished_s = story.finished_s(shard)
+        finished_s = story.finished_s(shard, but=story.given_away)
         for batch in batches:
+            if batch.key is not None:
+                continue
             first = story.place[batch.records[0]]
             is_rest = story.form == "mixed" and batch.again
             if batch.records != truth[first : first + len(batch.records)] and not is_rest:
@@ -174,20 +176,22 @@ def keys_keep_their_order(story: Story) -> Iterator[str]:
 
 
 def effects_are_applied_once(story: Story) -> Iterator[str]:
-    """Those of each record that was neither passed over nor given up; never twice but where it was read once more.
+    """Those of each record that was not passed over; never more often than it was to be read, once and once more.
 
     A marker knows of it then, too; a checkpoint that was moved back, or went with its row, does not.
     """
-    given_up = {line["n"] for line in story.of("given_up")}
+    passed = {line["n"] for line in story.lines if line["e"] in ("skipped", "letter")}
+    deletions = sum(not line["w"] for line in story.of("deleted"))
     for line in story.of("effects"):
         times = dict(line["times"])
         for shard, records in story.truth.items():
-            is_read_again = story.form in ("batch", "shard") and (shard in story.deleted or shard in story.moves)
-            passed = max((move.before for move in story.moves.get(shard, ())), default=0)
-            excused = given_up.union(records[:passed])
-            for record in records:
+            befores = [move.before for move in story.moves.get(shard, ())]
+            anew = deletions if shard in story.deleted else 0
+            for place, record in enumerate(records):
                 found = times.get(record, 0)
-                if (found > 1 and not is_read_again) or (not found and record not in excused):
+                is_passed = record in passed or place < (befores[-1] if befores else 0)
+                most = 1 + anew + sum(before <= place for before in befores)
+                if found > (most if story.form in ("batch", "shard") else 1) or not (found or is_passed):
                     yield f"{shard}: the effect of record {record} was applied {found} times"
 
 

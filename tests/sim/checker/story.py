@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -179,10 +179,11 @@ class Story:
                 found.pop(line["shard"], None)
         return found
 
-    def finished_s(self, shard: str) -> list[float]:
-        """Return when the first 0, 1, 2, ... records of a shard had all been finished once."""
+    def finished_s(self, shard: str, but: Container[int] = ()) -> list[float]:
+        """Return when the first 0, 1, 2, ... records of a shard had all been finished once, ``but`` for some."""
         records = self.truth.get(shard, ())
-        return list(accumulate((self.done_s.get(record, NEVER) for record in records), max, initial=0.0))
+        found = (0.0 if record in but else self.done_s.get(record, NEVER) for record in records)
+        return list(accumulate(found, max, initial=0.0))
 
     def is_finished_within(self, shard: str, places: range, since_s: float, at_s: float) -> bool:
         """Return whether all these records of a shard have been finished between two instants."""
