@@ -54,6 +54,12 @@ MUTANTS = (
         "            if index >= 0:\n",
     ),
     Mutant(
+        "forget in a batcher that another may have had a record",
+        "kcl_py/tree/batches.py",
+        "            told = record if trouble is None else replace(record, redelivery=trouble.redelivery(index))\n",
+        "            told = replace(record, redelivery=None if trouble is None else trouble.redelivery(index))\n",
+    ),
+    Mutant(
         "hand over what batchers have when the shard has halted",
         "kcl_py/tree/batches.py",
         "        if flushes and not self._is_stopped:\n",
