@@ -6,11 +6,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
-import structlog
-
 from kcl_py.batchers import Batched, unknown_batcher
 from kcl_py.delivery.retry import brief
 from kcl_py.errors import ProcessorError
+from kcl_py.events import Events
 from kcl_py.middleware import Listed, Middleware
 from kcl_py.outcomes import BatchOutcome, RecordOutcome, ToBatch
 from kcl_py.processor import Checkpointer, OwnedShard, RecordProcessor, has_lanes
@@ -119,4 +118,4 @@ class Chain:
         kind = (name, method, type(error).__name__)
         if kind not in self._told:
             self._told.add(kind)
-            structlog.get_logger().error("kcl_py.middleware.failed", middleware=name, method=method, error=brief(error))
+            Events().error("kcl_py.middleware.failed", middleware=name, method=method, error=brief(error))

@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import structlog
-
 from actors.clock import Clock, SystemClock
 from kcl_py.aws import origin, request, translate
 from kcl_py.config import Config, Service, ServiceName
@@ -25,6 +23,7 @@ from kcl_py.errors import (
     RequestError,
     StreamNotFoundError,
 )
+from kcl_py.events import Events
 from kcl_py.leases.store import LeaseStore
 from kcl_py.sources.kinesis.polling import KinesisSource
 from kcl_py.sources.source import Source, StreamInfo
@@ -43,7 +42,7 @@ T = TypeVar("T")
 Tell = Callable[[str, float], None]
 """Is told why there is no answer yet, and in how many seconds the next try is."""
 
-log = structlog.get_logger()
+log = Events()
 
 
 def _log_waiting(reason: str, retry_in_s: float) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from kcl_py.cli.usage import Command, fail_usage
+from kcl_py.stderr import never_fail
 
 app = typer.Typer(
     name="kcl",
@@ -26,9 +27,11 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The worker's options
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (default: that of this process) and exit.
 
-    A failure ends with one line ``error: …`` on stderr. What stdout cannot encode is written as an escape.
+    A failure ends with one line ``error: …`` on stderr. What stdout cannot encode is written as an escape; what stderr
+    cannot take is dropped.
     """
     _fill_gaps()
+    never_fail()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

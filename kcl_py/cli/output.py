@@ -1,10 +1,15 @@
 """What a command says on stdout.
 
-Who reads may leave early, as ``head`` does: that ends no command, and what follows is said to nobody.
+Who reads may leave early, as ``head`` does, or close the terminal: that ends no command, and what follows is said
+to nobody.
 """
 
+import errno
 import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kcl_py.errors import KclError
 
@@ -23,13 +28,24 @@ def say(text: str) -> bool:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        leave_unsaid()
-        return False
     except OSError as error:
+        is_unread = _is_unread(error)
         leave_unsaid()
+        if is_unread:
+            return False
         raise KclError(f"cannot write to stdout: {error.strerror}; send it elsewhere") from error
     return True
+
+
+@contextmanager
+def while_read() -> Iterator[None]:
+    """Leave the block, in peace, when nobody reads any more what it writes to stdout."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_unread(error):
+            raise
+        leave_unsaid()
 
 
 def leave_unsaid() -> None:
@@ -37,3 +53,10 @@ def leave_unsaid() -> None:
     nobody = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nobody, sys.stdout.fileno())
     os.close(nobody)
+
+
+def _is_unread(error: OSError) -> bool:
+    """Tell a pipe or a terminal that has been closed from a place that is full."""
+    return isinstance(error, BrokenPipeError) or (
+        error.errno == errno.EIO and stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode)
+    )

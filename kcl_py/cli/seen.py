@@ -4,12 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import structlog
-
 from actors.clock import SystemClock
 from kcl_py.cli.countdown import Countdown
 from kcl_py.clients import looking_at
 from kcl_py.errors import MissingError, RejectedError, RequestError
+from kcl_py.events import Events
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.repositioning import moving
 from kcl_py.leases.row import LeaseRow, WorkerRow
@@ -55,7 +54,7 @@ async def _workers(clients: "Clients") -> tuple[WorkerRow, ...]:
 def warn(seen: Seen) -> None:
     """Log each item that is no lease."""
     for sentence in seen.malformed:
-        structlog.get_logger().warning("kcl_py.table.malformed_row", error=sentence)
+        Events().warning("kcl_py.table.malformed_row", error=sentence)
 
 
 async def look_who_works(

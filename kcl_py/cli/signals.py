@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Self
 
@@ -30,7 +30,8 @@ def leaving() -> Iterator[None]:
 def leave_at_once(number: int) -> None:
     """End the process, whatever it is doing."""
     name = signal.Signals(number).name
-    os.write(2, f"error: stopped at once by a second {name}; unfinished records will come again\n".encode())
+    with suppress(OSError):  # nobody reads it
+        os.write(2, f"error: stopped at once by a second {name}; unfinished records will come again\n".encode())
     os._exit(_SIGNAL_EXIT + number)
 
 

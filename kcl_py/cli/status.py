@@ -10,7 +10,6 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from actors.clock import SystemClock
 from kcl_py.cli.loading import load_config
@@ -18,6 +17,7 @@ from kcl_py.cli.looking import looking
 from kcl_py.cli.output import say
 from kcl_py.clients import looking_at
 from kcl_py.errors import MissingError, RejectedError
+from kcl_py.events import Events
 from kcl_py.leases.identity import mismatch, strangers
 from kcl_py.leases.row import WorkerRow
 from kcl_py.status import Report, report, text
@@ -66,7 +66,7 @@ async def _read(config: "Config") -> Report:
 
 
 def _warn(malformed: str) -> None:
-    structlog.get_logger().warning("kcl_py.table.malformed_row", error=malformed)
+    Events().warning("kcl_py.table.malformed_row", error=malformed)
 
 
 async def read_status(

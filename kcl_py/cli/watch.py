@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from actors.clock import Clock, SystemClock
 from kcl_py.changes import changes
 from kcl_py.cli.looking import looking
-from kcl_py.cli.output import leave_unsaid, say
+from kcl_py.cli.output import leave_unsaid, say, while_read
 from kcl_py.cli.screen import Look, screen
 from kcl_py.cli.signals import leaving
 from kcl_py.cli.status import on_terminal, read_status
@@ -52,6 +52,7 @@ async def watch(config: "Config", *, as_json: bool) -> None:
         from rich.live import Live
 
         with (
+            while_read(),
             leaving(),
             Live(console=console, auto_refresh=False, screen=True) as live,
             closing(Board(live, clock)) as board,
@@ -101,12 +102,13 @@ class Board:
         """Draw a look from now on; False if the terminal has been closed."""
         self.close()
         console = self._live.console
-        self._live.update(screen(look, self._clock.time(), *console.size), refresh=True)
-        if not console.is_terminal:
-            leave_unsaid()
-            return False
-        self._next = asyncio.get_running_loop().call_later(DRAW_S, self.show, look)
-        return True
+        with while_read():
+            self._live.update(screen(look, self._clock.time(), *console.size), refresh=True)
+            if console.file.isatty():  # one that is closed is none, whatever rich is told to take it for
+                self._next = asyncio.get_running_loop().call_later(DRAW_S, self.show, look)
+                return True
+        leave_unsaid()
+        return False
 
     def close(self) -> None:
         """Draw no more."""

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from typing import Literal
 
-import structlog
-
 from actors.clock import Clock, SystemClock
 from kcl_py.aws import origin
 from kcl_py.clients import new_client, until_answered
@@ -21,8 +19,9 @@ from kcl_py.dead_letters.kinesis import KinesisDeadLetters
 from kcl_py.dead_letters.s3 import S3DeadLetters
 from kcl_py.dead_letters.sqs import SqsDeadLetters
 from kcl_py.errors import AwsSetupError, ConfigError, MissingError
+from kcl_py.events import Events
 
-log = structlog.get_logger()
+log = Events()
 
 _KINDS = {"kinesis": KinesisDeadLetters, "sqs": SqsDeadLetters, "s3": S3DeadLetters}
 _NOUNS = {"kinesis": "stream", "sqs": "queue", "s3": "bucket"}

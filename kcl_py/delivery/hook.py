@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from actors import OwnedTask
 from actors.clock import Clock, move_on_after
 from kcl_py.config import Delivery as Options
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
+from kcl_py.events import Events
 from kcl_py.processor import RecordProcessor
 
 T = TypeVar("T")
@@ -106,7 +107,7 @@ class Quiet:
     """The hook that was cancelled last runs no more."""
 
 
-def contained(call: Callable[[], Awaitable[None]], name: str, log: Any) -> Callable[[], Awaitable[None]]:
+def contained(call: Callable[[], Awaitable[None]], name: str, log: Events) -> Callable[[], Awaitable[None]]:
     """Make a last hook's call one that never raises: nothing can change what happens next."""
 
     async def attempt() -> None:

@@ -40,6 +40,7 @@ from kcl_py.executors.hosted import SIDE_BY_SIDE, WITH_CHECKPOINTER, is_synchron
 from kcl_py.executors.thread import settled
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch
+from kcl_py.stderr import never_fail
 
 A = TypeVar("A", Record | RecordBatch, Record | RecordBatch | None)
 
@@ -55,6 +56,7 @@ def main(handle: int, load: Callable[[], type[RecordProcessor]]) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # sent to a group, they are for the worker, which ends its children
+    never_fail()
     Child(socket.socket(fileno=handle), load).serve()
 
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-import structlog
-
 from actors.clock import Clock
 from kcl_py.aws import request
 from kcl_py.config import Leases
 from kcl_py.errors import ConditionFailedError, LeaseTableError, RejectedError, RequestError
+from kcl_py.events import Events
 from kcl_py.leases import expressions, transactions
 from kcl_py.leases.attributes import encode, encode_item
 from kcl_py.leases.capacity import Capacity, found
@@ -27,7 +26,7 @@ from kcl_py.leases.wire_rows import WireItem, plain, row_from_wire, scan_from_wi
 
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = Events()
 
 
 class DynamoLeaseStore:

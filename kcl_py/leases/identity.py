@@ -5,9 +5,10 @@ one table".
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from kcl_py.errors import ConditionFailedError, StreamIdentityError
+from kcl_py.events import Events
 from kcl_py.leases import rules
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.store import LeaseStore
@@ -49,7 +50,7 @@ def check_same(stream: StreamInfo, found: StreamInfo) -> None:
 
 
 async def settle(
-    store: LeaseStore, stream: StreamInfo, *, table: str, on_recreated: Literal["fail", "reset"], log: Any
+    store: LeaseStore, stream: StreamInfo, *, table: str, on_recreated: Literal["fail", "reset"], log: Events
 ) -> None:
     """Make sure that the table's rows are those of ``stream``, before anything is taken.
 

@@ -1,8 +1,7 @@
 """A line in the log for each call of a processor, at debug."""
 
-import structlog
-
 from kcl_py.batchers import Batched
+from kcl_py.events import Events
 from kcl_py.middleware import Middleware
 from kcl_py.middlewares.outcome import word, word_of_record
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -14,7 +13,7 @@ class Log(Middleware):
     """Says how long each call took and what became of it; one for each shard."""
 
     def initialize(self, shard: OwnedShard) -> None:
-        self._log = structlog.get_logger().bind(stream=shard.stream, shard_id=shard.shard_id, epoch=shard.epoch)
+        self._log = Events().bind(stream=shard.stream, shard_id=shard.shard_id, epoch=shard.epoch)
 
     def after_record(self, record: Record, outcome: RecordOutcome | BaseException, took_s: float) -> None:
         self._log.debug(

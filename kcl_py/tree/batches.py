@@ -4,7 +4,6 @@ A record that a batcher has is not finished, and in nobody's hands until its bat
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,6 +15,7 @@ from kcl_py.delivery.hook import ABANDON_S
 from kcl_py.delivery.lanes import Item
 from kcl_py.delivery.verdicts import Trouble
 from kcl_py.errors import ProcessorError
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence
 from kcl_py.outcomes import ToBatch, Verdict
 from kcl_py.records import Record
@@ -41,7 +41,7 @@ class Batches:
     """
 
     def __init__(
-        self, worker: Worker, attempt: Attempt, fence: Fence, giving_up: GivingUp, owner: Actor, log: Any
+        self, worker: Worker, attempt: Attempt, fence: Fence, giving_up: GivingUp, owner: Actor, log: Events
     ) -> None:
         fetch, ahead = worker.config.fetch, worker.config.delivery.max_ahead
         self._batching = Batching(

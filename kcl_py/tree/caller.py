@@ -1,10 +1,10 @@
 """Calls the hooks of a processor that no records go through, one at a time, each in a task of the Pipeline."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from actors import Actor, OwnedTask, Ref, Timer
 from kcl_py.delivery.hook import ABANDON_S, Hook, Raised, TryAgain
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence
 from kcl_py.log import may_show_tracebacks
 from kcl_py.tree.messages import Confirm
@@ -30,7 +30,7 @@ class Caller:
         """What was cancelled and may still clean up."""
         self.is_held_back = False
 
-    def begin(self, fence: Fence, lease: Ref, log: Any) -> None:
+    def begin(self, fence: Fence, lease: Ref, log: Events) -> None:
         """Call for another ownership from now on."""
         self._fence, self._lease, self._log = fence, lease, log
 

@@ -1,8 +1,7 @@
 """What the Coordinator says of plans and requests: only what is new, and what lasts. Instants are monotonic seconds."""
 
-from typing import Any
-
 from kcl_py.errors import RequestError
+from kcl_py.events import Events
 from kcl_py.leases.assignment import HeldOff, Plan
 
 
@@ -15,7 +14,7 @@ class Decisions:
             and how long what fails again and again in the same way is not repeated.
     """
 
-    def __init__(self, log: Any, *, patience_s: float) -> None:
+    def __init__(self, log: Events, *, patience_s: float) -> None:
         self._log, self._patience_s = log, patience_s
         self._spilled_since_at: float | None = None
         self._has_warned = False

@@ -6,7 +6,7 @@ When an ownership begins and ends is the Pipeline's to decide. What a task ends 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 from anyio.lowlevel import checkpoint
 
@@ -18,6 +18,7 @@ from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.rate import FREE, Turn, Weight
 from kcl_py.delivery.slots import Seat
 from kcl_py.delivery.verdicts import Trouble
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import MOST_LATER, Later
 from kcl_py.outcomes import LONGEST_S, Verdict
@@ -75,7 +76,7 @@ class Dispatcher:
         owner: Actor,
         batches: Batches,
         later: Iterable[Later],
-        log: Any,
+        log: Events,
     ) -> None:
         self._worker, self._form, self._ledger, self._fence = worker, form, ledger, fence
         self._owner, self._batches, self._log = owner, batches, log

@@ -1,11 +1,11 @@
 """How the Dispatcher of an ownership is put together."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from actors import Actor
 from kcl_py.delivery.earlier import Earlier
 from kcl_py.delivery.ledger import Ledger
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence
 from kcl_py.leases.row import Later
 from kcl_py.processor import Checkpointer, RecordProcessor
@@ -19,7 +19,7 @@ from kcl_py.tree.worker import Worker
 class FirstRecord:
     """Tells once, with the first hand-over of an ownership, how long that took."""
 
-    def __init__(self, worker: Worker, log: Any) -> None:
+    def __init__(self, worker: Worker, log: Events) -> None:
         self._worker, self._log = worker, log
         self._has_told = False
 
@@ -38,7 +38,7 @@ class Delivering:
     shard_id: str
     fence: Fence
     ledger: Ledger
-    log: Any
+    log: Events
 
 
 def dispatcher_of(

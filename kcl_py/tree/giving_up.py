@@ -1,13 +1,14 @@
 """What happens with a record that is not tried again: it halts its shard, becomes a dead letter, or is passed over."""
 
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from kcl_py.config import Delivery as Options
 from kcl_py.dead_letters.letter import DeadLetter
 from kcl_py.delivery.hook import guarded
 from kcl_py.delivery.retry import Backoff, brief
 from kcl_py.errors import KclError, ProcessorError
+from kcl_py.events import Events
 from kcl_py.processor import Failure, FailurePolicy, RecordProcessor
 from kcl_py.records import Record
 from kcl_py.tree.worker import Worker
@@ -37,7 +38,7 @@ class GivingUp:
         log: bound to the shard.
     """
 
-    def __init__(self, worker: Worker, shard_id: str, processor: RecordProcessor, log: Any) -> None:
+    def __init__(self, worker: Worker, shard_id: str, processor: RecordProcessor, log: Events) -> None:
         self._worker, self._shard_id, self._processor, self._log = worker, shard_id, processor, log
         self._options: Options = worker.config.delivery
         self._letters: dict[Record, tuple[DeadLetter, Backoff]] = {}

@@ -1,9 +1,10 @@
 """Where a worker's shards say that they stand still, for who wants to end with the first that does."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
+
+from kcl_py.events import Events
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Halts:
         self._first: HaltedShard | None = None
         self._has_come = anyio.Event()
 
-    def note(self, halted: HaltedShard, attempts: int, log: Any) -> None:
+    def note(self, halted: HaltedShard, attempts: int, log: Events) -> None:
         """Note that a shard stands still, after so many attempts; tell the log, bound to the shard."""
         log.error(
             "kcl_py.shard.halted",

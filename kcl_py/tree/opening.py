@@ -5,7 +5,6 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import anyio
 import structlog
@@ -19,6 +18,7 @@ from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, LeaseTableError, MissingError
+from kcl_py.events import Events
 from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
@@ -52,7 +52,7 @@ async def open_worker(
     worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{ids.incarnation()}"
     owner = f"{worker_id}/{ids.incarnation()}"
     names = {"app": config.app, "stream": config.stream_name, "worker": owner}
-    log = structlog.get_logger().bind(**names)
+    log = Events().bind(**names)
     with structlog.contextvars.bound_contextvars(**names):  # for what is logged below the tree
         if clients is None:
             clients = await stack.enter_async_context(connect(config, clock=clock))
@@ -81,7 +81,7 @@ async def open_worker(
     )
 
 
-async def _prepare(config: Config, store: LeaseStore, stream: StreamInfo, clock: Clock, log: Any) -> None:
+async def _prepare(config: Config, store: LeaseStore, stream: StreamInfo, clock: Clock, log: Events) -> None:
     """Make sure of the tables, and that their rows are this stream's."""
     leases, timeout_s = config.leases, config.aws.start_timeout_s
     what = f"cannot use lease table {leases.table!r}"

@@ -5,9 +5,9 @@ The rules are those of ``leases/assignment.py``. Instants are monotonic seconds.
 """
 
 from collections.abc import Collection
-from typing import Any
 
 from kcl_py.config import Leases
+from kcl_py.events import Events
 from kcl_py.leases.assignment import Fleet, Plan, agreed, plan
 from kcl_py.leases.row import WorkerRow
 from kcl_py.leases.view import View
@@ -25,7 +25,7 @@ class Outlook:
         log: where shards that wait for a parent are named.
     """
 
-    def __init__(self, view: View, audit: Audit, leases: Leases, log: Any) -> None:
+    def __init__(self, view: View, audit: Audit, leases: Leases, log: Events) -> None:
         self._view, self._audit, self._leases, self._log = view, audit, leases, log
         self._rests_on: object = None
         self._balanced = 0

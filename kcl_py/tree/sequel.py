@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from kcl_py.delivery import verdicts
 from kcl_py.delivery.verdicts import Trouble
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence
 from kcl_py.log import may_show_tracebacks
 from kcl_py.outcomes import Reject, Verdict
@@ -40,7 +40,7 @@ class Sequel:
     """
 
     def __init__(
-        self, worker: Worker, hook: str, giving_up: GivingUp, fence: Fence, is_over: Callable[[], bool], log: Any
+        self, worker: Worker, hook: str, giving_up: GivingUp, fence: Fence, is_over: Callable[[], bool], log: Events
     ) -> None:
         self._options, self._jitter, self._clock = worker.config.delivery, worker.ids.jitter, worker.clock
         self._hook, self._giving_up, self._fence, self._is_over, self._log = hook, giving_up, fence, is_over, log

@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import actors
 import kcl_py
+from kcl_py.events import Events
 
 LOOKS = 4
 """Beats of the loop, and looks at them, within the limit."""
@@ -35,7 +35,7 @@ class Watchdog:
         log: where it is said, from a thread.
     """
 
-    def __init__(self, limit_s: float, log: Any) -> None:
+    def __init__(self, limit_s: float, log: Events) -> None:
         self._limit_s, self._log = limit_s, log
         self._loop, self._thread_id = asyncio.get_running_loop(), threading.get_ident()
         self._beaten_at = time.monotonic()
@@ -71,12 +71,7 @@ class Watchdog:
             for_s -= excused_s
             if for_s >= limit_s:
                 limit_s = 2 * for_s
-                try:
-                    self._tell(for_s, beaten_at)
-                except Exception as error:  # of the log, which is the program's
-                    fault = {"message": "the watchdog of kcl_py could not log", "exception": error}
-                    with suppress(RuntimeError):  # the loop is closed by now
-                        self._loop.call_soon_threadsafe(self._loop.call_exception_handler, fault)
+                self._tell(for_s, beaten_at)
 
     def _wait(self) -> float | None:
         """Wait for the next look; return for how long the whole process stood still meanwhile, None if all is over.

@@ -6,7 +6,6 @@ Made once by ``Stream`` and passed whole. Holds no rules.
 import random
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
-from typing import Any
 
 from actors import Clock
 from kcl_py.config import Config
@@ -14,6 +13,7 @@ from kcl_py.dead_letters.destination import DeadLetters
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
+from kcl_py.events import Events
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.store import LeaseStore
@@ -58,8 +58,8 @@ class Worker:
     store: LeaseStore
     clock: Clock
     ids: Ids
-    log: Any
-    """A structlog logger bound to app, stream and worker."""
+    log: Events
+    """Bound to app, stream and worker."""
     gate: Gate
     budget: Budget
     slots: Slots

@@ -56,6 +56,14 @@ class Stubborn(Recorder):
                 await anyio.sleep_forever()
 
 
+class Muttering(Recorder):
+    """Says what it gets, and of each batch something on stderr, off the event loop."""
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        sys.stderr.write(f"{len(batch)} records\n")
+        self.say(batch)
+
+
 class Blocked(Recorder):
     """Says what it gets, and blocks its thread or its process for ever."""
 

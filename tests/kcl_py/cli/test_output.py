@@ -1,6 +1,7 @@
 """What happens to what a command says when its reader has left or its place is full."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,17 @@ def test_reader_that_leaves_early_ends_no_command() -> None:
         [sys.executable, "-c", SAYS_MUCH], stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False
     )
     os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_terminal_that_is_closed_ends_no_command() -> None:
+    """As one that its session outlives: it gives an error of input and output, which a disk may give, too."""
+    ours, its = pty.openpty()
+    os.close(ours)
+    done = subprocess.run(
+        [sys.executable, "-c", SAYS_MUCH], stdout=its, stderr=subprocess.PIPE, timeout=30, check=False
+    )
+    os.close(its)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -314,6 +314,12 @@ with Signals():
     os.kill(os.getpid(), {int(number)})
     print("not any more", flush=True)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (code, "still here\n")
     assert done.stderr.startswith("error: stopped at once by a second SIG")
+    reading, nobody = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=nobody, text=True, check=False, timeout=30)
+    os.close(nobody)
+    assert (done.returncode, done.stdout) == (code, "still here\n"), "also where nobody reads why"

@@ -1,6 +1,9 @@
 """``kcl status --watch``: one look after the other."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from contextlib import closing
 from io import StringIO
 from typing import Any
@@ -53,13 +56,61 @@ async def test_the_screen_grows_older_while_the_tables_are_read(monkeypatch: pyt
     assert "09:00:15 UTC  read 15 s ago" in live.frames[1]
 
 
+CLOSING = """
+import asyncio, os, pty, sys
+from contextlib import asynccontextmanager
+from io import BufferedWriter, FileIO, TextIOWrapper
+from types import SimpleNamespace
+from kcl_py.cli import watch
+from kcl_py.config import Config, Leases
+from kcl_py.leases.memory import MemoryLeaseStore
+
+left = int(sys.argv[1])
+ours, its = pty.openpty()
+
+class Closing(FileIO):
+    def write(self, data):
+        global left
+        left -= 1
+        if not left:
+            os.close(ours)
+        return super().write(data)
+
+@asynccontextmanager
+async def looking(config):
+    yield SimpleNamespace(leases=MemoryLeaseStore(), stream=None)
+
+sys.stdout = TextIOWrapper(BufferedWriter(Closing(its, "w", closefd=False)))
+watch.looking, watch.DRAW_S = looking, 0.01
+config = Config(app="demo", stream="flights", processor="m:C", leases=Leases(failover_s=3))
+asyncio.run(watch.watch(config, as_json=False))
+"""
+
+
+@pytest.mark.parametrize("write", [1, 2, 3, 4])
+@pytest.mark.parametrize("colours", [{}, {"FORCE_COLOR": "1"}])
+def test_watching_ends_in_peace_whenever_its_terminal_is_closed(write: int, colours: dict[str, str]) -> None:
+    """In the first thing it says, the next, the first drawing, or one between two looks at the tables."""
+    command = [sys.executable, "-W", "error", "-c", CLOSING, str(write)]
+    env = dict(os.environ) | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"} | colours
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+class Terminal(StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Drawn:
     """A terminal that keeps what is drawn."""
 
     def __init__(self) -> None:
         self.frames: list[str] = []
         self.again = asyncio.Event()
-        self.console = Console(file=StringIO(), width=80, height=24, force_terminal=True)
+        self.console = Console(file=Terminal(), width=80, height=24, force_terminal=True)
 
     def update(self, drawn: Any, *, refresh: bool) -> None:
         with self.console.capture() as capture:

@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-import structlog
-
 from actors import Actor, Child, Question, Ref, Restart, Supervisor, running
 from actors.testing import EventLog
 from kcl_py.config import Config
@@ -21,6 +19,7 @@ from kcl_py.delivery import budget
 from kcl_py.delivery.budget import Budget
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
+from kcl_py.events import Events
 from kcl_py.leases.fence import Fence, Pulse
 from kcl_py.leases.gate import Gate
 from kcl_py.leases.items import row_from_item
@@ -232,7 +231,7 @@ def _worker(
         store=store,
         clock=clock,
         ids=Ids(generator),
-        log=structlog.get_logger(),
+        log=Events(),
         gate=Gate(16),
         budget=Budget(config.fetch.budget_bytes, clock),
         slots=Slots(config.delivery.concurrency),
