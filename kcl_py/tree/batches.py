@@ -203,6 +203,7 @@ class Batches:
         else:
             self._batching.drop(batch)
             if sequel is not None:
+                self.stop()
                 self._owner.ref.tell(sequel)
 
     def _of(self, batch: Batch) -> tuple[Callable[[int], Record], Callable[[int], object]]:

@@ -350,9 +350,11 @@ class Dispatcher:
             self.has_put_off |= self._troubles[item].is_put_off
             self._set_timer()
             return True
-        if sequel is not None and not self._is_stopped:
-            self.stop()
-            self._owner.ref.tell(sequel)
+        if sequel is not None:
+            is_told = self._is_stopped
+            self.stop()  # batchers too, while they are flushed
+            if not is_told:
+                self._owner.ref.tell(sequel)
         return False
 
     def _of(self, item: Item) -> tuple[Callable[[int], Record], Callable[[int], object]]:

@@ -1,12 +1,14 @@
 """``handle_batch``: how batchers end, wait, make room and rest."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from kcl_py import Batcher, Redelivery, Retry, ToBatch
+from kcl_py import Batcher, Failure, Redelivery, Reject, Retry, ToBatch
 from kcl_py.delivery.earlier import Earlier
 from kcl_py.leases.row import LeaseRow
+from kcl_py.processor import FailurePolicy
 from kcl_py.records import MAYBE
 from kcl_py.tree.messages import (
     Abandon,
@@ -82,6 +84,34 @@ async def test_stop_does_not_repeat_a_batch_that_fails() -> None:
         played.ref.tell(Drain(Why.STOP, LATER))
         drained = await played.lease.hears(Drained)
         assert (drained, counter.told()) == (Drained(at(1), at(3), 0), [([1, 2], "size")])
+
+
+@pytest.mark.parametrize(
+    ("most", "batch_s", "rejected"),
+    [(2, 5.0, {"answers": {"3": [Reject("malformed")]}}), (1, 0.01, {"batch_answers": [Reject("malformed")]})],
+    ids=["process", "handle_batch"],
+)
+@simulated
+async def test_stop_flushes_no_more_once_a_record_halts_its_shard(
+    most: int, batch_s: float, rejected: dict[str, Any]
+) -> None:
+    """All of it would come again; whether the record halts is decided while batches are flushed, one by one."""
+    counter = Counter(batchers={"s3": Batcher(max_records=most, max_age_s=100.0)}, **rejected)
+    counter.give = lambda record: ToBatch("s3", key=record.partition_key)
+    counter.batch_s = lambda batch: batch_s
+
+    class Deciding(counter.counter()):  # type: ignore[misc]
+        async def handle_failed(self, failure: Failure) -> FailurePolicy:
+            await asyncio.sleep(3.0)
+            return "halt"
+
+    async with a_pipeline(keyed("abc"), processor=Deciding) as played:
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Drain(Why.STOP, LATER))
+        await played.lease.hears(Drained, within_s=30.0)
+        assert [numbers for numbers, _ in counter.told()] == [[1]]
+        assert counter.hooks == ["initialize", "shutdown_requested"]
 
 
 @simulated
