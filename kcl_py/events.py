@@ -1,16 +1,19 @@
 """What the worker says of itself, by structlog as the program has set that up."""
 
 import logging
-from typing import Any, Self
+from contextlib import suppress
+from typing import Any, Literal, Self
 
 import structlog
 
+Level = Literal["debug", "info", "warning", "error"]
+
 
 class Events:
-    """Says events. Nothing depends on them: a log that fails is itself an error of the logger ``kcl_py``, no more.
+    """Says events. Nothing depends on them: one that fails is an error of the logger ``kcl_py``, if that takes it.
 
     Args:
-        logger: structlog's, or whatever else has these methods; None: one by its configuration.
+        logger: structlog's, or what has its methods for these levels, and ``bind``; None: one by its configuration.
     """
 
     def __init__(self, logger: Any = None) -> None:
@@ -18,7 +21,11 @@ class Events:
 
     def bind(self, **fields: object) -> Self:
         """Return one that says these fields with every event."""
-        return type(self)(self._logger.bind(**fields))
+        try:
+            return type(self)(self._logger.bind(**fields))
+        except Exception as error:  # of what the program has set up
+            self._fail("an event's fields", error)
+            return self
 
     def debug(self, event: str, **fields: object) -> None:
         self._say("debug", event, fields)
@@ -32,8 +39,12 @@ class Events:
     def error(self, event: str, **fields: object) -> None:
         self._say("error", event, fields)
 
-    def _say(self, level: str, event: str, fields: dict[str, object]) -> None:
+    def _say(self, level: Level, event: str, fields: dict[str, object]) -> None:
         try:
             getattr(self._logger, level)(event, **fields)
-        except Exception as error:  # of what the program has set up
-            logging.getLogger("kcl_py").error("could not log %s: %r", event, error)
+        except Exception as error:
+            self._fail(event, error)
+
+    def _fail(self, what: str, error: Exception) -> None:
+        with suppress(Exception):
+            logging.getLogger("kcl_py").error("could not log %s: %r", what, error)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kcl_py.cli.usage import Command, fail_usage
-from kcl_py.stderr import never_fail
+from kcl_py.stderr import drop_unwritable, tell
 
 app = typer.Typer(
     name="kcl",
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cannot take is dropped.
     """
     _fill_gaps()
-    never_fail()
+    drop_unwritable()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from kcl_py.cli.failure import fail
 
         code = fail(error)
+    tell("")  # what fails there is left: it would be the exit code
     sys.exit(code)
 
 
@@ -51,7 +52,11 @@ def _fill_gaps() -> None:
     """Have a stdin, stdout or stderr that is closed be there, for nobody: a connection would get its number else."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)  # as the others are, by a child process
+            stream = os.fdopen(number, mode)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 def _print_version(is_wanted: bool) -> None:

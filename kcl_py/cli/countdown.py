@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from actors.clock import SystemClock
 from kcl_py.cli.signals import leaving
+from kcl_py.stderr import tell
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -30,8 +31,7 @@ class Countdown:
         self._ends_at = self._clock.monotonic() + self._for_s
         self._live = self._line()
         if self._live is None:
-            sys.stderr.write(f"{self._text.format(f'{self._for_s:g} s')}\n")
-            sys.stderr.flush()
+            tell(f"{self._text.format(f'{self._for_s:g} s')}\n")
             return self
         with ExitStack() as stack:  # a signal that comes meanwhile leaves the terminal as it was, too
             stack.enter_context(leaving())

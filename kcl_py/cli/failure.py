@@ -1,6 +1,5 @@
 """How a command ends when it fails: an exit code and one line on stderr; the traceback at log level debug only."""
 
-import sys
 import traceback
 from collections.abc import Sequence
 
@@ -8,6 +7,7 @@ from actors.errors import ActorError
 from kcl_py.errors import AwsSetupError, ConfigError, KclError, ProcessorError
 from kcl_py.log import shows_tracebacks
 from kcl_py.printable import one_line, printable
+from kcl_py.stderr import tell
 
 WORKER_FAILED, USAGE, AWS_SETUP, UNFINISHED = 1, 2, 3, 4
 """Exit codes; 0 is a clean end, and 130 and 143 are a second SIGINT and SIGTERM."""
@@ -30,7 +30,7 @@ def fail(error: BaseException, *, code: int | None = None) -> int:
     cause = first_cause(error)
     if shows_tracebacks():
         for line in "".join(traceback.format_exception(error)).splitlines():
-            sys.stderr.write(f"{printable(line)}\n")
+            tell(f"{printable(line)}\n")
     if isinstance(cause, ConfigError) and cause.faults[1:]:
         print_faults(cause.faults)
     else:
@@ -40,14 +40,13 @@ def fail(error: BaseException, *, code: int | None = None) -> int:
 
 def print_error(text: str) -> None:
     """Write one ``error:`` line; what the text quotes from outside cannot break it or steer the terminal."""
-    sys.stderr.write(f"error: {one_line(text)}\n")
-    sys.stderr.flush()
+    tell(f"error: {one_line(text)}\n")
 
 
 def print_faults(faults: Sequence[str]) -> None:
     """Write each fault of a configuration on a line of its own, and the ``error:`` line after them."""
     for fault in faults:
-        sys.stderr.write(f"{one_line(fault)}\n")
+        tell(f"{one_line(fault)}\n")
     print_error(f"cannot use this configuration: expected no faults, found {len(faults)}, each on a line above")
 
 

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import structlog
-
 from kcl_py import log
 from kcl_py.acceptance import load_processor
 from kcl_py.config import Config
+from kcl_py.events import Events
 from kcl_py.processor import Executor, RecordProcessor
 
 
@@ -40,4 +39,4 @@ def _logged_warnings() -> Iterator[None]:
             yield
         finally:
             for warning in caught:
-                structlog.get_logger().warning("kcl_py.config.warning", reason=str(warning.message))
+                Events().warning("kcl_py.config.warning", reason=str(warning.message))

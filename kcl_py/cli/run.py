@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +15,7 @@ from kcl_py.cli.failure import HALTED, UNFINISHED, WORKER_FAILED, fail, print_er
 from kcl_py.cli.loading import load_class, load_config
 from kcl_py.cli.signals import Signals
 from kcl_py.config import Config
+from kcl_py.stderr import tell
 
 LAST_CHANCE_S = 1.0
 """How long what is still running may take to end once the worker has stopped."""
@@ -92,8 +93,9 @@ def leave_behind(runner: asyncio.Runner, code: int, *, leave: Callable[[int], ob
             task.cancel()
         _, stuck = runner.run(asyncio.wait(left, timeout=LAST_CHANCE_S))
         if stuck:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            with suppress(OSError, ValueError):  # of the user's code, as what it has closed
+                sys.stdout.flush()
+            tell("")
             leave(code)
             return
     runner.close()

@@ -1,11 +1,14 @@
 """SIGTERM and SIGINT: the first stops in peace, the second at once. SIGUSR1 shows what is running.
 
+SIGHUP, which comes when a terminal is closed, perhaps twice, stops in peace, too, unless it is ignored (``nohup``).
+
 Handlers are in place from the first moment of the command to its last, so no signal is lost while starting; what was
 there before comes back afterwards. Only the command line uses this: the library installs no handlers.
 """
 
 import asyncio
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +16,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Self
 
+from kcl_py.stderr import tell
+
+STDERR = 2
+"""Its number. Source: POSIX."""
 _SIGNAL_EXIT = 128
 """A process that ends by signal n exits with 128 + n: 130 and 143. Source: POSIX shells."""
 
@@ -31,7 +38,9 @@ def leave_at_once(number: int) -> None:
     """End the process, whatever it is doing."""
     name = signal.Signals(number).name
     with suppress(OSError):  # nobody reads it
-        os.write(2, f"error: stopped at once by a second {name}; unfinished records will come again\n".encode())
+        if select.select((), (STDERR,), (), 0)[1]:  # who reads it may stand still
+            text = f"error: stopped at once by a second {name}; unfinished records will come again\n"
+            os.write(STDERR, text.encode())
     os._exit(_SIGNAL_EXIT + number)
 
 
@@ -47,7 +56,9 @@ class Signals:
         self._previous: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -68,7 +79,8 @@ class Signals:
         if number == signal.SIGUSR1:
             self._on_loop(self._print)
         elif self._is_stopping:
-            self._leave(number)
+            if number != signal.SIGHUP:
+                self._leave(number)
         else:
             self._is_stopping = True
             self._on_loop(lambda: self._stop())  # whichever action is there when the loop comes to it
@@ -78,5 +90,4 @@ class Signals:
             self._loop.call_soon_threadsafe(call)
 
     def _print(self) -> None:
-        sys.stderr.write(f"{self._show()}\n")
-        sys.stderr.flush()
+        tell(f"{self._show()}\n")

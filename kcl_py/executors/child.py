@@ -40,7 +40,7 @@ from kcl_py.executors.hosted import SIDE_BY_SIDE, WITH_CHECKPOINTER, is_synchron
 from kcl_py.executors.thread import settled
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch
-from kcl_py.stderr import never_fail
+from kcl_py.stderr import drop_unwritable
 
 A = TypeVar("A", Record | RecordBatch, Record | RecordBatch | None)
 
@@ -54,9 +54,9 @@ def main(handle: int, load: Callable[[], type[RecordProcessor]]) -> None:
         handle: number of the socket to the worker.
         load: imports the user's class.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # sent to a group, they are for the worker, which ends its children
-    never_fail()
+    drop_unwritable()
     Child(socket.socket(fileno=handle), load).serve()
 
 

@@ -1,5 +1,6 @@
 """A log that fails is no reason for a worker to end."""
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,9 +29,34 @@ def _full_log() -> Iterator[None]:
 def test_event_that_cannot_be_logged_is_named_by_pythons_own_logging(
     caplog: pytest.LogCaptureFixture, level: str
 ) -> None:
-    """Which never raises."""
+    """At level error."""
     getattr(Events().bind(shard_id="s-1"), level)("kcl_py.shard.taken", taken_from=None)
     assert caplog.messages == ["could not log kcl_py.shard.taken: OSError('no space left')"]
+
+
+class Refusing:
+    """A logger that can be neither bound nor used."""
+
+    def __init__(self, *_arguments: object, **_fields: object) -> None:
+        raise OSError("no space left")
+
+
+class RefusingHandler(logging.Handler):
+    """A handler of Python's own logging that raises."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise RecursionError(record.msg)
+
+
+@pytest.mark.parametrize("options", [{"logger_factory": Refusing}, {"wrapper_class": Refusing}])
+def test_logging_that_cannot_even_begin_is_no_more_than_that(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is one that refuses to hear of it."""
+    structlog.configure(**options)
+    monkeypatch.setattr(logging.getLogger("kcl_py"), "handlers", [RefusingHandler()])
+    Events().bind(shard_id="s-1").bind(epoch=1).warning("kcl_py.shard.taken")
+    structlog.reset_defaults()
 
 
 class Failing(RecordProcessor):

@@ -1,5 +1,6 @@
 """What the tests with real processes share: one ``kcl local``, and a fleet of its own for each test."""
 
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +14,10 @@ from tests.processes.fleet import Fleet
 from tests.processes.process import KCL, Process, clean_env
 
 APPS = count()
+
+for number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(number) is signal.SIG_IGN:  # as in the background; what is started would ignore them, too
+        signal.signal(number, lambda *_: None)
 
 
 @contextmanager

@@ -57,10 +57,11 @@ class Stubborn(Recorder):
 
 
 class Muttering(Recorder):
-    """Says what it gets, and of each batch something on stderr, off the event loop."""
+    """Says what it gets, and of each batch something on stderr, which it closes, off the event loop."""
 
     def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
         sys.stderr.write(f"{len(batch)} records\n")
+        sys.stderr.close()
         self.say(batch)
 
 

@@ -10,13 +10,14 @@ from tests.processes.process import KCL, Process
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])
-def test_worker_goes_on_without_its_log(fleet: Fleet, executor: str) -> None:
-    """It starts, delivers, stores how far it is and ends in order; so does a hook that writes to stderr itself."""
+@pytest.mark.parametrize("place", ["2>/dev/full", "2>&-"])
+def test_worker_goes_on_without_its_log(fleet: Fleet, place: str, executor: str) -> None:
+    """It starts, delivers, stores how far it is and ends in order, whatever its hooks do to stderr themselves."""
     fleet.create(1)
     fleet.put(200)
     env = fleet.env(processor="processors:Muttering", delivery__executor=executor)
-    into_full = 'exec "$0" "$@" 2>/dev/full'
-    with closing(Process("sh", "-c", into_full, KCL, "run", "worker.yaml", cwd=fleet.folder, env=env)) as worker:
+    command = f'exec "$0" "$@" {place}'
+    with closing(Process("sh", "-c", command, KCL, "run", "worker.yaml", cwd=fleet.folder, env=env)) as worker:
         worker.out.until(lambda: len(worker.out.lines) >= 200, "200 records")
         worker.send(signal.SIGTERM)
         assert worker.wait() == 0

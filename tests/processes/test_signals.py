@@ -1,5 +1,6 @@
 """What a running worker does when it is told to stop, or asked what it is doing."""
 
+import os
 import signal
 import socket
 import time
@@ -47,6 +48,19 @@ def test_second_signal_ends_the_worker_at_once(fleet: Fleet, number: int, code: 
     worker.send(number)
     assert worker.wait() == code
     assert the_error(worker.err.lines).startswith(f"stopped at once by a second {signal.Signals(number).name}; ")
+
+
+def test_end_of_its_terminal_stops_a_worker_in_order(fleet: Fleet) -> None:
+    """The whole group hears of it, children too, and that twice."""
+    fleet.create(1)
+    fleet.put(10)
+    worker = fleet.start("Muttering", delivery__executor="process")
+    fleet.until_delivered(10)
+    for _ in range(2):
+        os.killpg(worker.pid, signal.SIGHUP)
+    assert worker.wait() == 0
+    assert worker.logged("batch.failed") == []
+    assert fleet.status()["shards"][0]["state"] == "free"
 
 
 def test_sigterm_ends_a_worker_that_waits_for_aws(fleet: Fleet) -> None:

@@ -1,10 +1,12 @@
 """What ``kcl run`` does with signals and with the way its stream ends; the stream here is a fake."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -318,8 +320,38 @@ with Signals():
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (code, "still here\n")
     assert done.stderr.startswith("error: stopped at once by a second SIG")
-    reading, nobody = os.pipe()
-    os.close(reading)
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=nobody, text=True, check=False, timeout=30)
-    os.close(nobody)
-    assert (done.returncode, done.stdout) == (code, "still here\n"), "also where nobody reads why"
+    for stands_still in (True, False):  # who reads why; or has left
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        with suppress(BlockingIOError):
+            while stands_still:
+                os.write(writing, b"x" * 512)
+        os.set_blocking(writing, True)
+        if not stands_still:
+            os.close(reading)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writing, text=True, check=False, timeout=30)
+        os.close(writing)
+        assert (done.returncode, done.stdout) == (code, "still here\n")
+        if stands_still:
+            os.close(reading)
+
+
+def test_hanging_up_stops_in_peace_however_often_it_comes_unless_it_is_ignored() -> None:
+    """A terminal's end and its shell's are two of them; ``nohup`` is there against both."""
+    stops, left = list[int](), list[int]()
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+    async def main() -> None:
+        with Signals(leave=left.append) as signals:
+            signals.serve(stop=lambda: stops.append(1), show=str)
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGHUP)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert (stops, left) == ([1], [])
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asyncio.run(main())
+    assert (stops, left) == ([1], [])
+    signal.signal(signal.SIGHUP, before)
