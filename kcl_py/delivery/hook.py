@@ -11,6 +11,7 @@ from kcl_py.config import Delivery as Options
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
 from kcl_py.events import Events
+from kcl_py.outcomes import Reject, Retry
 from kcl_py.processor import RecordProcessor
 
 T = TypeVar("T")
@@ -124,19 +125,22 @@ async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
 
     Raises:
         Exception: as it was raised.
-        CancelledError: this task is cancelled.
+        CancelledError: this task is cancelled, also if the call returns all the same, as if all were done: it may have
+            been cut short anywhere. Who goes on in spite of it says so by ``uncancel``.
         ProcessorError: it has raised what would end the worker, and then the next one that gets the record: SystemExit,
             a cancellation that nobody has asked for, or, as extensions in Rust do, a class of its own beside Exception.
     """
     try:
-        return await call()
+        returned = await call()
     except (Exception, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         raise _refused(hook, error) from error
+    if _is_cancelled() and not isinstance(returned, Retry | Reject):
+        raise asyncio.CancelledError
+    return returned
 
 
 async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, limit_s: float) -> T:
@@ -145,7 +149,7 @@ async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, 
     A cancel scope would cancel that again on each turn of the event loop, and turn with work that goes on all the same.
 
     Raises:
-        TimeoutError: it was cancelled for that. If it ends in another way though its time is over, that counts.
+        TimeoutError: it was cancelled for that. If it raises or says that it has failed, in spite of that, this counts.
     """
     task, is_late = asyncio.ensure_future(guarded(hook, call)), False
     try:
@@ -163,6 +167,11 @@ async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, 
     if is_late and task.cancelled():
         raise TimeoutError(f"{hook} took longer than {limit_s:g} s")
     return task.result()
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _refused(hook: str, error: BaseException) -> ProcessorError:

@@ -70,6 +70,18 @@ class Ledger:
         """When that one arrived, in Unix seconds; 0 if there was none."""
         return self._arrived_s if self._latest is None else self._latest.records[self._latest_index].arrived_s
 
+    @property
+    def received(self) -> SequenceNumber | None:
+        """The last record taken in and not forgotten since."""
+        return self._received
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """How many records are taken in that ``news`` has not told of as finished yet, and their bytes."""
+        records = self._ended_records - self._told_records + sum(len(entry.records) for entry in self._open)
+        size_bytes = sum(entry.cut.size_bytes - entry.counted_bytes for entry in self._open)
+        return records, self._ended_bytes + size_bytes
+
     def reach(self, before: Earlier) -> Earlier:
         """Return what this ownership and those before it may have had in hand."""
         return before.reaching(self.delivered, self.delivered_arrived_s)

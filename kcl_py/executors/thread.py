@@ -69,6 +69,7 @@ class Threaded(Hosted):
                     await asyncio.wait([outcome])
                 except asyncio.CancelledError as error:
                     if error.args == (LATE,):
+                        _heed_not()
                         continue
                     if call.cancel():
                         raise
@@ -77,6 +78,13 @@ class Threaded(Hosted):
             outcome.exception()  # nobody waits for it any more
             raise cancelled
         return outcome.result()
+
+
+def _heed_not() -> None:
+    """Say that the cancellation that has just come changes nothing."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
 
 
 def _contained(work: Callable[[], Any]) -> Any:

@@ -42,14 +42,15 @@ class Intake:
         """Whether a batch can be taken."""
         return bool(self._buffer)
 
-    def open(self, position: Position, received: SequenceNumber | None, *, epoch: int) -> None:
-        """Begin to read at ``position``; what is at or before ``received`` is dropped."""
+    def open(self, position: Position, ledger: Ledger, *, epoch: int) -> None:
+        """Begin to read at ``position``, behind what the ledger has received; what it still holds takes room."""
         self._reading += 1
-        self._received, self.is_open = received, True
+        self._received, self.is_open = ledger.received, True
         self._tell(OpenReading(position, self._reading, epoch))
         fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
-        self._room_records = min(fetch.prefetch_records, ahead.records)
-        self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes)
+        records, size_bytes = ledger.held
+        self._room_records = min(fetch.prefetch_records, ahead.records) - records
+        self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes) - size_bytes
         self._tell(Room(self._room_records, self._room_bytes))
 
     def close(self, head: Range | None) -> int:

@@ -175,12 +175,11 @@ class Pipeline(Supervisor):
         self._read_on()
 
     def _read_on(self) -> None:
-        """Read from the end of what is finished; only while nothing is in hand."""
+        """Read on behind what is in hand."""
         if self._brake.is_on:
             return
         self._children = None  # the end is seen again, behind what is read again
-        prefix = self._ledger.prefix
-        self._intake.open(start_position(prefix, self._row), prefix, epoch=self._shard.epoch)
+        self._intake.open(start_position(self._ledger.received, self._row), self._ledger, epoch=self._shard.epoch)
 
     def _drop_ahead(self) -> None:
         """Make room for other shards; what is dropped was never handed over, and is read after what is in hand."""
@@ -214,8 +213,9 @@ class Pipeline(Supervisor):
                 self._tell_progress()
         elif self._caller.is_held_back:
             self._caller.run()
-        else:
-            self._hand_over()
+        elif self.state == "running" and not self._intake.is_open:
+            self._read_on()
+        self._hand_over()
 
     def _receive(self, fetched: FetchedBatch) -> None:
         has_records = self._ledger.head is not None or bool(self._intake)

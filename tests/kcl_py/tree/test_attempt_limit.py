@@ -2,15 +2,17 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 
 import pytest
 
-from kcl_py import Record, RecordProcessor, Retry
+from kcl_py import Batcher, Record, RecordProcessor, Retry, ToBatch
 from kcl_py.outcomes import RecordOutcome
 from kcl_py.testing import run_processor
-from kcl_py.tree.messages import Abandon, Drained, Halted, Progress
+from kcl_py.tree.messages import Abandon, Drain, Drained, Halted, Why
 from tests.kcl_py.tree.pipelines import a_pipeline
 from tests.kcl_py.tree.stage import some_records, until
+from tests.kcl_py.tree.test_pipeline_lanes import prefix
 from tests.simloop import simulated
 
 OPTIONS = {"attempt_timeout_s": 1.0, "retries": 0}
@@ -60,25 +62,57 @@ async def test_end_of_the_ownership_waits_a_second_for_the_cleaning_and_leaves_i
         assert asyncio.get_running_loop().time() - begun_at < CLEANING_S
 
 
+@pytest.mark.parametrize("says_so", [True, False])
 @simulated
-async def test_attempt_that_goes_on_all_the_same_is_cancelled_once_and_counts_by_how_it_ends() -> None:
-    """It does not turn with the event loop, on each turn of which it would be cancelled again."""
+async def test_attempt_that_goes_on_all_the_same_is_cancelled_once_and_done_only_if_it_says_so(says_so: bool) -> None:
+    """By ``uncancel``: else it may have been cut short. It is not cancelled again on each turn of the event loop."""
     cancelled: list[float] = []
 
     class Deaf(RecordProcessor):
         async def process(self, record: Record) -> RecordOutcome:
-            ends_at = asyncio.get_running_loop().time() + 10.0
+            ends_at, task = asyncio.get_running_loop().time() + 10.0, asyncio.current_task()
+            assert task is not None
             while (left_s := ends_at - asyncio.get_running_loop().time()) > 0:
                 try:
                     await asyncio.sleep(left_s)
                 except asyncio.CancelledError:
                     cancelled.append(asyncio.get_running_loop().time())
+                    if says_so:
+                        task.uncancel()
             return None if record.redelivery else Retry(after_s=0)
 
     async with a_pipeline(some_records(1), processor=Deaf, delivery=OPTIONS | {"retries": 1}) as played:
         played.begin()
-        await until(lambda: any(told.prefix for told in played.lease.of(Progress)))
+        await until(lambda: len(cancelled) == 2 and (prefix(played) or played.lease.of(Halted)))
         assert cancelled == pytest.approx([1.0, 11.0], abs=0.1)
+        assert [
+            halted.halt.error.endswith("Deaf.process took longer than 1 s") for halted in played.lease.of(Halted)
+        ] == ([] if says_so else [True])
+
+
+@pytest.mark.parametrize("limit_s", [None, 1000.0])
+@pytest.mark.parametrize("hook", ["process", "process_records", "handle_batch"])
+@simulated
+async def test_what_was_in_hand_when_the_ownership_ended_is_not_done_though_its_hook_returns(
+    hook: str, limit_s: float | None
+) -> None:
+    """It swallows the cancellation, as a bare ``except`` does, so nobody knows what it has done."""
+
+    async def cut_short(*_: object) -> None:
+        with suppress(BaseException):
+            await asyncio.Event().wait()
+
+    async def give(_self: object, _record: Record) -> RecordOutcome:
+        return ToBatch("s3")
+
+    hooks = {"process": give, "batchers": {"s3": Batcher(max_records=1)}} if hook == "handle_batch" else {}
+    kind = type("Swallowing", (RecordProcessor,), hooks | {hook: cut_short})
+    async with a_pipeline(some_records(1), processor=kind, delivery={"attempt_timeout_s": limit_s}) as played:
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Drain(Why.STOP, played.stage.clock.monotonic() + 1.0))
+        drained = await played.lease.hears(Drained)
+        assert (drained.prefix, drained.unfinished) == (None, 1)
 
 
 @pytest.mark.asyncio

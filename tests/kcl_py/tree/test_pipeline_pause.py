@@ -2,6 +2,7 @@
 
 import asyncio
 
+from kcl_py import Retry
 from kcl_py.leases.row import LeaseRow
 from kcl_py.processor import Checkpointer
 from kcl_py.records import RecordBatch, SequenceNumber
@@ -19,6 +20,7 @@ from kcl_py.tree.messages import (
     Why,
 )
 from kcl_py.tree.steering import Pause, Rested
+from tests.kcl_py.tree.lanes import Desk, keyed
 from tests.kcl_py.tree.pipelines import EPOCH, Failing, Played, a_pipeline, handed_over
 from tests.kcl_py.tree.stage import SHARD, ScriptedSource, some_records, some_reply, until
 from tests.simloop import simulated
@@ -165,3 +167,25 @@ async def test_paused_shard_drains_as_ever() -> None:
         await played.lease.hears(PipelineStarted, times=2)
         await asyncio.sleep(LONG_S)
         assert len(played.handovers) == 1
+
+
+@simulated
+async def test_shard_goes_on_behind_what_still_waits_for_its_repetition() -> None:
+    """Keys that have nothing to do with it are read at once, as far as they might be without the pause."""
+    desk = Desk(answers={"1": [Retry(after_s=600.0)]})
+    source = ScriptedSource(keyed("ab"))
+    ahead = {"records": 3, "seconds": 3600.0}
+    async with a_pipeline(source=source, processor=desk.processor(), delivery={"max_ahead": ahead}) as played:
+        played.begin()
+        await until(lambda: desk.done == ["2"])
+        played.ref.tell(Pause(7))
+        await played.lease.hears(Rested)
+        source.replies += [keyed("c", first=3), keyed("d", first=4), keyed("e", first=5)]
+        played.ref.tell(Pause(None))
+        await until(lambda: desk.done == ["2", "3"], within_s=10.0)
+        assert source.opened[-1] == Position(PositionKind.AFTER, 2)
+        await until(lambda: played.lease.of(Progress)[-1].held is not None, within_s=10.0)
+        assert played.lease.of(Progress)[-1].held.sequence_number == "1"
+        assert desk.done == ["2", "3"], "the three that may be ahead"
+        await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(5), within_s=700.0)
+        assert desk.done == ["2", "3", "1", "4", "5"]
