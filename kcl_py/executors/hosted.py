@@ -26,6 +26,9 @@ class Hosted(RecordProcessor):
         """
         raise NotImplementedError
 
+    async def ready(self) -> None:
+        """Wait until a hook can be called at once: that is not the time of an attempt."""
+
 
 def hosting(
     host: type[Hosted], processor: type[RecordProcessor], *, also: Sequence[str], **facts: object

@@ -58,6 +58,9 @@ class Isolated(Hosted):
                 await child.end()
         return outcome
 
+    async def ready(self) -> None:
+        await self._started()
+
     async def _started(self) -> RunningChild:
         """Return the child, whose instance has been initialised."""
         async with self._starting:

@@ -12,6 +12,7 @@ from kcl_py.delivery.lanes import Item, Lanes
 from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.delivery.rate import Weight
 from kcl_py.delivery.verdicts import Trouble
+from kcl_py.executors.hosted import Hosted
 from kcl_py.outcomes import ToBatch, Verdict
 from kcl_py.processor import Checkpointer, RecordProcessor, has_lanes
 from kcl_py.records import MAYBE, Record, RecordBatch
@@ -63,6 +64,8 @@ class Attempt:
         try:
             if self._timeout_s is None:
                 return await guarded(name, work)
+            if isinstance(self.processor, Hosted):
+                await guarded(name, self.processor.ready)
             return await limited(name, work, clock=self._clock, limit_s=self._timeout_s)
         except Exception as error:
             return error

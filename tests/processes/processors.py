@@ -13,7 +13,7 @@ from threading import Event
 
 import anyio
 
-from kcl_py import Checkpointer, RecordBatch, RecordProcessor
+from kcl_py import Checkpointer, OwnedShard, RecordBatch, RecordProcessor
 from kcl_py.executors.checkpointer import SyncCheckpointer
 
 PACE_S = float(os.environ.get("PACE_S", "0"))
@@ -62,6 +62,19 @@ class Muttering(Recorder):
     def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
         sys.stderr.write(f"{len(batch)} records\n")
         sys.stderr.close()
+        self.say(batch)
+
+
+class HangsOnce(Recorder):
+    """Takes two seconds to begin, and blocks at the first batch that any of them gets."""
+
+    def initialize(self, shard: OwnedShard) -> None:  # type: ignore[override]
+        time.sleep(2.0)
+
+    def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
+        if not Path("hung").exists():
+            Path("hung").touch()
+            Event().wait()
         self.say(batch)
 
 

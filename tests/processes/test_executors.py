@@ -33,6 +33,17 @@ def test_child_that_blocks_is_gone_before_the_worker_has_stopped(fleet: Fleet) -
     assert worker.logged("processor.abandoned") == []
 
 
+def test_time_that_a_new_child_takes_to_begin_is_not_that_of_the_attempt(fleet: Fleet) -> None:
+    """Else a hook that was too slow once has spent its repetitions without another call."""
+    fleet.create(1)
+    fleet.put(1)
+    limits = {"delivery__executor": "process", "delivery__attempt_timeout_s": 1.5, "delivery__retries": 1}
+    worker = fleet.start("HangsOnce", **limits)
+    fleet.until_delivered(1)
+    [failed] = worker.logged("batch.failed")
+    assert failed["error"] == "TimeoutError: HangsOnce.process_records took longer than 1.5 s"
+
+
 def test_child_ends_with_a_worker_that_is_killed(fleet: Fleet) -> None:
     """It sees that the line to the worker is cut, whatever its hook is at; its stdout ends, as above."""
     worker = blocked(fleet, "process")

@@ -185,7 +185,9 @@ async def test_shard_goes_on_behind_what_still_waits_for_its_repetition() -> Non
         await until(lambda: desk.done == ["2", "3"], within_s=10.0)
         assert source.opened[-1] == Position(PositionKind.AFTER, 2)
         await until(lambda: played.lease.of(Progress)[-1].held is not None, within_s=10.0)
-        assert played.lease.of(Progress)[-1].held.sequence_number == "1"
+        held = played.lease.of(Progress)[-1].held
+        assert held is not None
+        assert held.sequence_number == "1"
         assert desk.done == ["2", "3"], "the three that may be ahead"
         await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(5), within_s=700.0)
         assert desk.done == ["2", "3", "1", "4", "5"]
