@@ -10,7 +10,7 @@ from typing import Any
 from kcl_py.effects import ConditionCheck, Put
 from kcl_py.errors import DuplicateInWorkError, EffectsRefusedError
 from kcl_py.leases.transactions import FAILED
-from kcl_py.once import UNLESS_MARKED, message_key, tables_of
+from kcl_py.once import UNLESS_MARKED, check_names, check_seconds, message_key, tables_of
 from kcl_py.outcomes import LONGEST_S
 from kcl_py.processor import OwnedShard
 from kcl_py.records import Record
@@ -31,6 +31,9 @@ class Dedup:
         key: the partition key of the table, of type string.
         expires: the attribute with the Unix time, in seconds, after which an item does not count; let the table delete
             by it.
+
+    Raises:
+        ValueError: the shard has no tables, or one of the others is no name or no number of seconds.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class Dedup:
         expires: str = "expires",
     ) -> None:
         self._shard, self._tables = shard, tables_of(shard)
+        check_names("Dedup", table=table, key=key, expires=expires)
+        check_seconds("Dedup", ttl_s=ttl_s, work_s=work_s)
         self._table, self._ttl_s, self._id, self._work_s = table, ttl_s, id, work_s
         self._key, self._expires = key, expires
 
@@ -56,6 +61,7 @@ class Dedup:
 
         Raises:
             DuplicateInWorkError: another record with the same id is in work; return ``Retry(error.after_s)``.
+            ValueError: ``id`` gives no id, but None, say.
             RequestError: there was no good answer in time.
         """
         is_first = await self._claim(record)
@@ -92,7 +98,7 @@ class Dedup:
     def _put(self, record: Record, state: str, for_s: float, condition: str | None = None) -> Put:
         now_s, by, epoch = self._tables.now_s(), str(self._shard.identity(record)), self._shard.epoch
         item = {
-            self._key: message_key(self._shard, self._id(record)),
+            self._key: message_key(self._shard, record, self._id),
             self._expires: now_s + int(for_s),
             "state": state,
             "by": by,

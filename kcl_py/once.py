@@ -30,6 +30,9 @@ class Once:
         key: the partition key of the table, of type string.
         expires: the attribute with the Unix time, in seconds, after which a marker does not count; let the table delete
             by it.
+
+    Raises:
+        ValueError: the shard has no tables, or one of the others is no name or no number of seconds.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class Once:
         expires: str = "expires",
     ) -> None:
         self._shard, self._tables = shard, tables_of(shard)
+        check_names("Once", table=table, key=key, expires=expires)
+        check_seconds("Once", ttl_s=ttl_s)
         self._table, self._ttl_s, self._id, self._key, self._expires = table, ttl_s, id, key, expires
 
     async def apply(self, record: Record, effects: Sequence[Effect]) -> bool:
@@ -50,6 +55,7 @@ class Once:
 
         Raises:
             EffectsRefusedError: DynamoDB does not take them, and none was written.
+            ValueError: ``id`` gives no id, but None, say; nothing was written.
             RequestError: there was no good answer in time. Raise it: when the record comes again, the marker tells.
             LeaseLostError, CheckpointFailedError: as of ``Checkpointer.once``, where the checkpoint is the marker.
         """
@@ -68,7 +74,7 @@ class Once:
         return True
 
     def _marker(self, record: Record) -> Put:
-        name = self._shard.identity(record) if self._id is None else message_key(self._shard, self._id(record))
+        name = self._shard.identity(record) if self._id is None else message_key(self._shard, record, self._id)
         now_s = self._tables.now_s()
         return Put(
             self._table,
@@ -89,6 +95,29 @@ def tables_of(shard: OwnedShard) -> Tables:
     return shard.tables
 
 
-def message_key(shard: OwnedShard, message_id: str) -> str:
-    """Return the key of a message id: of the stream, since a sender may put a message again into another shard."""
+def message_key(shard: OwnedShard, record: Record, id_of: Callable[[Record], str]) -> str:
+    """Return the key of a message id: of the stream, since a sender may put a message again into another shard.
+
+    Raises ValueError if there is none: all messages without one would count as the same.
+    """
+    message_id: object = id_of(record)
+    if not isinstance(message_id, str) or not message_id:
+        raise ValueError(
+            f"cannot tell the message of {shard.identity(record)} from others: expected an id, a str that is not "
+            f"empty, found {message_id!r}; have `id` return one, or reject the record before"
+        )
     return f"{shard.stream}#{message_id}"
+
+
+def check_names(what: str, **names: object) -> None:
+    """Raise ValueError for what can be no name of a table or an attribute."""
+    for option, name in names.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"cannot make {what}: expected {option} to be a str that is not empty, found {name!r}")
+
+
+def check_seconds(what: str, **durations: object) -> None:
+    """Raise ValueError for what is no time in which something can count: DynamoDB's are whole seconds."""
+    for option, seconds in durations.items():
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 1 <= seconds < float("inf"):
+            raise ValueError(f"cannot make {what}: expected {option} to be a number from 1 on, found {seconds!r}")

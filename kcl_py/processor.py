@@ -87,6 +87,7 @@ class Checkpointer(Protocol):
 
         Raises:
             ValueError: the state is longer.
+            TypeError: it is no bytes.
             LeaseLostError, PositionError, CheckpointFailedError: as for ``checkpoint``.
         """
         ...

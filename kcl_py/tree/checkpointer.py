@@ -85,6 +85,11 @@ class ShardCheckpointer:
     async def prepare(self, at: Record | RecordBatch | None = None, *, state: bytes | None = None) -> Prepared:
         """Store the end of the finished records, or ``at``, as a checkpoint that does not count yet."""
         token = self._token()
+        if state is not None and not isinstance(state, bytes):
+            raise TypeError(
+                f"cannot prepare a checkpoint of {self._shard_id!r}: expected its state in bytes, "
+                f"found {type(state).__name__}; encode it"
+            )
         if state is not None and len(state) > STATE_BYTES:
             raise ValueError(
                 f"cannot prepare a checkpoint of {self._shard_id!r}: expected at most {STATE_BYTES} bytes of state, "

@@ -217,3 +217,29 @@ async def test_shard_that_no_worker_gave_has_no_tables(make: Callable[[OwnedShar
 
 def a_dedup_of(shard: OwnedShard) -> Dedup:
     return Dedup(shard, table=MARKS, ttl_s=1, id=by_key)
+
+
+@pytest.mark.parametrize("message_id", [None, "", 7])
+@simulated
+async def test_message_without_an_id_is_refused_and_counts_as_no_other(message_id: object) -> None:
+    """S2-06: else the second of them would be taken for the first, and dropped."""
+    world = World()
+    options: dict[str, Any] = {"table": MARKS, "ttl_s": 60, "id": lambda record: message_id}
+    with pytest.raises(ValueError, match=f"expected an id, a str that is not empty, found {message_id!r}"):
+        await Once(world.shard(), **options).apply(a_record(1), ADD)
+    with pytest.raises(ValueError, match="cannot tell the message of orders/shard-1/1/0 from others"):
+        async with Dedup(world.shard(), **options).first(a_record(1)):
+            pass
+    assert (world.sum, world.store.rows_of(MARKS)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"ttl_s": 0}, {"ttl_s": "x"}, {"ttl_s": float("nan")}, {"ttl_s": True}, {"table": ""}, {"key": None}]
+)
+@pytest.mark.parametrize("kind", [Once, Dedup])
+@simulated
+async def test_markers_that_could_not_count_are_refused_before_any_work(kind: Any, wrong: dict[str, Any]) -> None:
+    """When they are made, with what was found."""
+    [(option, value)] = wrong.items()
+    with pytest.raises(ValueError, match=f"cannot make {kind.__name__}: expected {option} to be a .*, found {value!r}"):
+        kind(World().shard(), **{"table": MARKS, "ttl_s": 60, "id": by_key} | wrong)

@@ -82,6 +82,11 @@ async def test_prepare_raises_when_the_lease_is_lost_or_the_store_is_silent() ->
     async def long(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         with pytest.raises(ValueError, match=f"expected at most {STATE_BYTES} bytes of state, found {STATE_BYTES + 1}"):
             await checkpointer.prepare(batch, state=b"x" * (STATE_BYTES + 1))
+        for state in ("text", bytearray(b"x"), 7):
+            with pytest.raises(
+                TypeError, match=f"expected its state in bytes, found {type(state).__name__}; encode it"
+            ):
+                await checkpointer.prepare(batch, state=state)  # type: ignore[arg-type]
 
     async def throttled(batch: RecordBatch, checkpointer: Checkpointer) -> None:
         played.stage.wire.fail("prepare", Fault.THROTTLED, times=100)
