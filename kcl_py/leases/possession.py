@@ -11,6 +11,7 @@ from kcl_py.leases.paths import COUNTER
 from kcl_py.leases.row import LeaseRow
 from kcl_py.leases.tenure import Tenure, deadline
 from kcl_py.leases.writer import Settled
+from kcl_py.records import SequenceNumber
 
 
 class Possession:
@@ -61,13 +62,14 @@ class Possession:
         self.fence.tenure = Tenure(taken.write.owner, taken.write.token, epoch, self._deadline(taken.sent_at))
         self.fence.confirmed_at = taken.sent_at
 
-    def begin_anew(self, moved: Settled, now_s: float) -> None:
+    def begin_anew(self, moved: Settled, reached: SequenceNumber | None, now_s: float) -> None:
         """Note an acknowledged seek, which is a take of the own row, with an epoch of its own.
 
         It renews as a heartbeat does. Whoever still asks the fence of the ownership before it finds that this is over.
+        Up to ``reached`` that was handed records; None: nobody can say.
         """
         assert moved.write.token is not None
-        self.earlier = since(now_s)
+        self.earlier = since(now_s) if reached is None else Earlier(to=reached.value)
         self.acknowledge(moved)
         before, epoch = self.fence, int(moved.write.set[COUNTER])
         assert before.tenure is not None

@@ -134,6 +134,11 @@ class Agenda:
         self.checkpoints.begin(row.position, unstored=0 if final is None else self.checkpoints.unstored)
         return final or row.position
 
+    @property
+    def reached(self) -> SequenceNumber | None:
+        """Up to where records were handed over when the processor was drained; None where nobody can say."""
+        return None if self.drained is None else self.drained.delivered
+
     def begin_anew(self, row: LeaseRow) -> None:
         """Forget all of the ownership before this one, also what its processor still waits for."""
         self._forget_drain()

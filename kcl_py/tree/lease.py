@@ -198,7 +198,7 @@ class Lease(Actor):
     def _begin_anew(self, moved: Settled) -> None:
         """The reading was moved elsewhere, as somebody asked: the ownership before this one is over."""
         asked = self._row.native.request
-        self._possession.begin_anew(moved, self.clock.time())
+        self._possession.begin_anew(moved, self._agenda.reached, self.clock.time())
         self._herald.moved(asked, self._possession.epoch)
         self._pen.note_success()
         self._agenda.begin_anew(self._row)
