@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
+from actors.clock import SystemClock
 from kcl_py.acceptance import import_processor, load_processor, processor_faults
 from kcl_py.cli.failure import USAGE, print_error
 from kcl_py.cli.loading import folders_of, load_config
@@ -12,6 +13,7 @@ from kcl_py.cli.output import say
 from kcl_py.config import Config
 from kcl_py.errors import ConfigError, ProcessorError
 from kcl_py.executors.choice import checkpoint_faults
+from kcl_py.leases.start import start_faults
 from kcl_py.processor import Executor
 from kcl_py.settings import read
 
@@ -23,7 +25,7 @@ def check_command(file: Path) -> int:
     except ConfigError as error:
         faults = [*error.faults, *_processor_faults(file, _processor(file, error.faults), _executor(file))]
     else:
-        faults = _processor_faults(file, config.processor, config.delivery.executor) or _checkpoint_faults(file, config)
+        faults = _processor_faults(file, config.processor, config.delivery.executor) or _other_faults(file, config)
         if not faults:
             say(f"ok: app {config.app}, stream {config.stream}, processor {config.processor}\n")
     for fault in faults:
@@ -31,9 +33,10 @@ def check_command(file: Path) -> int:
     return USAGE if faults else 0
 
 
-def _checkpoint_faults(file: Path, config: Config) -> list[str]:
+def _other_faults(file: Path, config: Config) -> list[str]:
     processor = load_processor(config.processor, folders=folders_of(file), executor=config.delivery.executor)
-    return [f"{file}: {fault}" for fault in checkpoint_faults(processor, config)]
+    faults = [*start_faults(config.start, SystemClock().time()), *checkpoint_faults(processor, config)]
+    return [f"{file}: {fault}" for fault in faults]
 
 
 def _processor(file: Path, faults: tuple[str, ...]) -> str | None:

@@ -1,5 +1,6 @@
 """Where the reading of a leased shard begins. Pure. In words: docs/semantics.md, "Where reading begins"."""
 
+from kcl_py.delivery.earlier import SKEW_S
 from kcl_py.leases.row import TRIM_HORIZON as HORIZON
 from kcl_py.leases.row import LeaseRow
 from kcl_py.printable import instant
@@ -14,6 +15,19 @@ def start_position(prefix: SequenceNumber | None, row: LeaseRow) -> Position:
     if row.native.start_ms is not None and row.checkpoint != HORIZON:
         return Position(PositionKind.AT_TIMESTAMP, row.native.start_ms)
     return TRIM_HORIZON
+
+
+def start_faults(start: Position, now_s: float) -> list[str]:
+    """Say what is wrong with where a stream is to begin, at ``now_s`` (Unix seconds) by a clock that may be off.
+
+    AWS reads from no time to come.
+    """
+    if start.kind is not PositionKind.AT_TIMESTAMP or start.value <= (now_s + SKEW_S) * 1000:
+        return []
+    return [
+        f"start: expected a time that has come, found {instant(start.value)}, and it is {instant(int(now_s * 1000))}; "
+        "set latest to begin with what is put from now on"
+    ]
 
 
 def start_text(prefix: SequenceNumber | None, row: LeaseRow) -> str:

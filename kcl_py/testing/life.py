@@ -11,6 +11,7 @@ import anyio
 from kcl_py.config import Config
 from kcl_py.errors import KclError
 from kcl_py.executors.choice import as_it_checkpoints, on_executor
+from kcl_py.leases.row import Halt
 from kcl_py.processor import RecordProcessor
 from kcl_py.testing.progress import awaited, is_halted
 from kcl_py.testing.recorder import Incident, Recorder
@@ -70,7 +71,7 @@ class Life(Generic[P]):
         self._ended = anyio.Event()
         self._is_over = False
         self._lost: str | None = None
-        self._halted: dict[str, str] = {}
+        self._halted: dict[str, Halt] = {}
         self._complaint: str | None = None
         self._outcome: Outcome | None = None
         self._failure: Exception | None = None
@@ -139,7 +140,7 @@ class Life(Generic[P]):
         for shard_id, row in self._table.rows().items():
             calls = [call for call in self._recorder.calls if call.shard_id == shard_id]
             if row.native.halted is not None and is_halted(row, calls):
-                self._halted[shard_id] = row.native.halted.position
+                self._halted[shard_id] = row.native.halted
 
     def _left(self) -> list[str]:
         return awaited(self._stream, self._table.rows(), self._recorder.calls)
@@ -161,7 +162,8 @@ class Life(Generic[P]):
             calls=tuple(self._recorder.calls),
             records={shard_id: stream.records(shard_id) for shard_id in stream.shards},
             checkpoints={key: row.checkpoint for key, row in self._table.rows().items()},
-            halted=self._halted,
+            halted={shard_id: halt.position for shard_id, halt in self._halted.items()},
             outcome=None if has_crashed else self._outcome,
             failure=None if has_crashed else self._failure,
+            reasons={shard_id: halt.error for shard_id, halt in self._halted.items()},
         )

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from kcl_py.batchers import Batched
-from kcl_py.leases.row import SENTINELS, SHARD_END
+from kcl_py.delivery.retry import brief
+from kcl_py.errors import ProcessorError
+from kcl_py.leases.row import SENTINELS, SHARD_END, TEXT_CHARACTERS
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
 from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record, RecordBatch, SequenceNumber
@@ -82,6 +84,8 @@ class Run(Generic[P]):
     """How the worker ended; None if it crashed or failed."""
     failure: Exception | None = None
     """What the worker as a whole failed with."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why the shards that stand still do, as their rows say."""
 
     @property
     def hooks(self) -> list[str]:
@@ -127,9 +131,18 @@ class Run(Generic[P]):
 
     @property
     def error(self) -> BaseException | None:
-        """What the worker failed with, or else what was raised last in a shard that halted; None if all went well."""
-        raised = [call.error for call in self.calls if call.shard_id in self.halted and call.error is not None]
-        return self.failure or (raised[-1] if raised else None)
+        """What the worker failed with, or else what halted a shard; None if all went well.
+
+        That is what a hook has raised, or a ``ProcessorError`` that says what it has returned.
+        """
+        halts = [self._halt(shard_id, reason) for shard_id, reason in self.reasons.items()]
+        return self.failure or next(iter(halts), None)
+
+    def _halt(self, shard_id: str, reason: str) -> BaseException:
+        raised = [call.error for call in self.calls if call.shard_id == shard_id and isinstance(call.error, Exception)]
+        same = [error for error in raised if brief(error)[:TEXT_CHARACTERS] == reason]
+        at = self.halted[shard_id]
+        return same[-1] if same else ProcessorError(f"cannot pass over {at} of {shard_id}, which is not done: {reason}")
 
     def of(self, shard_id: str) -> "Run[P]":
         """Return what concerns one shard. Raises KeyError if there is no such shard."""
@@ -139,6 +152,7 @@ class Run(Generic[P]):
             records={shard_id: self.records[shard_id]},
             checkpoints={key: value for key, value in self.checkpoints.items() if key == shard_id},
             halted={key: value for key, value in self.halted.items() if key == shard_id},
+            reasons={key: value for key, value in self.reasons.items() if key == shard_id},
         )
 
     def assert_nothing_lost(self, seen: Iterable[str | bytes]) -> None:

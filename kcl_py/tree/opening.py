@@ -23,6 +23,7 @@ from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
+from kcl_py.leases.start import start_faults
 from kcl_py.leases.store import LeaseStore
 from kcl_py.processor import RecordProcessor
 from kcl_py.sources.source import StreamInfo
@@ -46,6 +47,8 @@ async def open_worker(
     """Make sure of all that a worker needs; what is opened for it is closed by ``stack``. Raises as ``Stream`` does."""
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
         raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
+    if faults := start_faults(config.start, clock.time()):
+        raise ConfigError(*faults)
     started_at = clock.monotonic()
     config = as_it_checkpoints(processor, config)
     hosted = surrounded(on_executor(processor, config))

@@ -2,11 +2,23 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 import structlog
 
-from kcl_py import Checkpointer, ConfigError, LeaseTableError, OwnedShard, ProcessorError, RecordBatch, RecordProcessor
+from kcl_py import (
+    Checkpointer,
+    ConfigError,
+    LeaseTableError,
+    OwnedShard,
+    ProcessorError,
+    Record,
+    RecordBatch,
+    RecordProcessor,
+    Reject,
+    Retry,
+)
 from kcl_py.testing import FakeStream, record, run_processor
 
 pytestmark = pytest.mark.asyncio
@@ -254,3 +266,28 @@ async def test_run_of_a_failing_processor_prints_no_record(capsys: pytest.Captur
     assert "kcl_py.shard.halted" in printed
     assert "secret" not in printed
     assert len(printed.splitlines()) < 50
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Reject("malformed"), "malformed"),
+        (Retry(reason="busy"), "busy"),
+        ("done", "expected"),
+    ],
+    ids=["Reject", "Retry", "nonsense"],
+)
+async def test_error_names_what_halted_a_shard_though_nothing_was_raised(answer: Any, said: str) -> None:
+    """The record too; not an exception of another attempt."""
+
+    class Answers(RecordProcessor):
+        async def process(self, record: Record) -> Any:
+            if record.redelivery is None:
+                raise LookupError("not the last")
+            return answer
+
+    run = await run_processor(Answers, ["a"], retries=1)
+    assert isinstance(run.error, ProcessorError)
+    number = next(iter(run.halted.values()))
+    assert str(run.error).startswith(f"cannot pass over {number} of shardId-000000000000, which is not done: ")
+    assert said in str(run.error)
