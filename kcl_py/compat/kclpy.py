@@ -65,6 +65,8 @@ class Adapted(RecordProcessor):
 
     def __init__(self) -> None:
         self._user: Version3 = VERSIONS[self.version](self.adapted(), Lost())
+        self._is_lost = False
+        """Whether the user's instance has been told so."""
 
     def initialize(self, shard: OwnedShard) -> None:  # type: ignore[override] # runs in a thread
         position = shard.position
@@ -79,6 +81,7 @@ class Adapted(RecordProcessor):
         self._finished = batch.last
 
     def lease_lost(self) -> None:  # type: ignore[override]
+        self._is_lost = True
         self._user.lease_lost()
 
     def shard_ended(self, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
@@ -88,7 +91,7 @@ class Adapted(RecordProcessor):
         try:
             self._user.shutdown_requested(KclpyCheckpointer(self, checkpointer, ()))
         finally:
-            self._user.lease_lost()  # as the daemon does, once it has let go
+            self.lease_lost()  # as the daemon does, once it has let go
 
     def store(
         self,
@@ -98,6 +101,8 @@ class Adapted(RecordProcessor):
         hand: Sequence[Record],
     ) -> None:
         """Checkpoint by Java's rules."""
+        if self._is_lost:
+            raise checkpoint_error("ShutdownException")
         newest = hand[-1].position if hand else self._finished
         at: SequenceNumber | None = newest
         if sequence_number is not None:

@@ -19,6 +19,7 @@ from kcl_py import (
 from kcl_py.acceptance import load_processor
 from kcl_py.compat import kclpy
 from kcl_py.compat.positions import asked_for, java_name
+from kcl_py.compat.stand_in.checkpoint_error import CheckpointError
 from kcl_py.compat.versions import version_of
 from kcl_py.testing import FakeStream, run_processor
 
@@ -126,6 +127,28 @@ async def test_no_more_is_stored_than_was_asked_for_though_later_batches_have_re
     stream = FakeStream()
     run = await run_processor(kclpy.adapt(Buffering), ["a", "b", "c"], stream=stream, batch_size=1)
     assert run.checkpoints[SHARD] == run.records[SHARD][1].sequence_number
+
+
+class Keeping(Third):
+    """Keeps a checkpointer, and uses it when the lease is said to be lost."""
+
+    values: ClassVar[list[str]] = []
+
+    def process_records(self, given: Any) -> None:
+        self.checkpointer = given.checkpointer
+
+    def lease_lost(self, given: Any) -> None:
+        try:
+            self.checkpointer.checkpoint()
+        except CheckpointError as error:
+            self.values.append(error.value)
+
+
+@pytest.mark.asyncio
+async def test_kept_checkpointer_refuses_once_the_lease_is_said_to_be_lost() -> None:
+    """Also at a stop, where that is said while the worker still holds it."""
+    run = await run_processor(kclpy.adapt(Keeping), ["a"])
+    assert (run.checkpoints, Keeping.values) == ({SHARD: "TRIM_HORIZON"}, ["ShutdownException"])
 
 
 class Silent(Third):
