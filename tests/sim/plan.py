@@ -69,6 +69,8 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True):
     """Chance of a call to raise."""
     saves: float = 0.0
     """Chance of a call to checkpoint, at one place or another."""
+    swallows: bool = False
+    """Whether a call that is cancelled returns as though it were done."""
 
 
 class Gathering(msgspec.Struct, frozen=True):
@@ -138,6 +140,9 @@ class Plan(msgspec.Struct, frozen=True):
         return random.Random(f"{what} {self.seed}")
 
 
+SWALLOWS_CHANCE = 0.25
+
+
 def plan(seed: int, kind: str = "") -> Plan:
     """Return the life that ``seed`` stands for: one in fifty is large. ``kind`` says in which form, if not any."""
     draw = random.Random(f"plan {seed}")
@@ -163,7 +168,7 @@ def plan(seed: int, kind: str = "") -> Plan:
         end_shape=draw.choice(("with_last", "after_last")),
         put_every_s=draw.choice((0.3, 0.6, 1.5)),
         keys=draw.choice((1, 3, 20)),
-        work=_work(draw),
+        work=replace(_work(draw), swallows=random.Random(f"swallows {seed}").random() < SWALLOWS_CHANCE),
         weather=_weather(draw),
         late=draw.choice((0.0, 0.0, 0.01, 0.05)),
         stale_s=draw.choice((0.0, 0.0, 1.0)),

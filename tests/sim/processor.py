@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
@@ -10,6 +10,7 @@ from kcl_py import Batched, Batcher, Once, RecordProcessor
 from kcl_py.dead_letters import DeadLetter, DeadLetterError
 from kcl_py.effects import Update
 from kcl_py.errors import CheckpointFailedError, LeaseLostError
+from kcl_py.executors.hosted import is_own
 from kcl_py.outcomes import BatchOutcome, RecordOutcome, Reject, Retry, ToBatch, Verdict
 from kcl_py.processor import Checkpointer, Failure, FailurePolicy, OwnedShard
 from kcl_py.records import Record, RecordBatch, Redelivery
@@ -329,10 +330,26 @@ def processor(day: Day) -> type[RecordProcessor]:
     has_effects = day.form.has_effects
     forms: dict[str, type[Noting]] = {"batch": Tied if has_effects else Whole, "mixed": Mixed}
     form = forms.get(day.form.kind, Applying if has_effects else Single)
-    if (gathers := day.form.gathers) is None:
-        return type("Noting", (form,), {"day": day})
-    batcher = Batcher(max_records=gathers.records, max_age_s=GATHERED_S, concurrency=gathers.concurrency)
-    return type("Noting", (Gathered,), {"day": day, "batchers": {BATCHER: batcher}})
+    facts: dict[str, object] = {"day": day}
+    if (gathers := day.form.gathers) is not None:
+        batcher = Batcher(max_records=gathers.records, max_age_s=GATHERED_S, concurrency=gathers.concurrency)
+        form, facts = Gathered, facts | {"batchers": {BATCHER: batcher}}
+    if day.work.swallows:
+        hooks = ("process_records", "process", "handle_batch")
+        facts |= {hook: _swallowing(getattr(form, hook)) for hook in hooks if is_own(form, hook)}
+    return type("Noting", (form,), facts)
+
+
+def _swallowing(hook: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+    """Have a hook that is cancelled return as though it were done."""
+
+    async def call(*arguments: object) -> object:
+        try:
+            return await hook(*arguments)
+        except asyncio.CancelledError:
+            return None
+
+    return call
 
 
 class Letters:

@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         "go on with a shard that has halted",
         "kcl_py/tree/dispatcher.py",
-        "            self.stop()\n            self._owner.ref.tell(sequel)\n",
-        "            self._owner.ref.tell(sequel)\n",
+        "            self.stop()  # batchers too, while they are flushed\n",
+        "",
     ),
     Mutant(
         "forget records that wait for their letters",
@@ -86,6 +86,12 @@ MUTANTS = (
         "kcl_py/tree/forms.py",
         "            if index not in failed:\n                self",
         "            if index not in failed and not entry.apart:\n                self",
+    ),
+    Mutant(
+        "take a hook that swallowed its cancellation for done",
+        "kcl_py/delivery/hook.py",
+        "    if _is_cancelled() and not isinstance(returned, Retry | Reject):\n        raise asyncio.CancelledError\n",
+        "",
     ),
     Mutant(
         "mark nothing that another may have had",
