@@ -125,22 +125,19 @@ async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
 
     Raises:
         Exception: as it was raised.
-        CancelledError: this task is cancelled, also if the call returns all the same, as if all were done: it may have
-            been cut short anywhere. Who goes on in spite of it says so by ``uncancel``.
+        CancelledError: this task is cancelled.
         ProcessorError: it has raised what would end the worker, and then the next one that gets the record: SystemExit,
             a cancellation that nobody has asked for, or, as extensions in Rust do, a class of its own beside Exception.
     """
     try:
-        returned = await call()
+        return await call()
     except (Exception, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
             raise
         raise _refused(hook, error) from error
-    if _is_cancelled() and not isinstance(returned, Retry | Reject):
-        raise asyncio.CancelledError
-    return returned
 
 
 async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, limit_s: float) -> T:
@@ -149,7 +146,8 @@ async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, 
     A cancel scope would cancel that again on each turn of the event loop, and turn with work that goes on all the same.
 
     Raises:
-        TimeoutError: it was cancelled for that. If it raises or says that it has failed, in spite of that, this counts.
+        TimeoutError: it was cancelled for that, whatever it returns: it may have been cut short anywhere. What it
+            raises counts all the same, that it says it has failed, and anything after ``uncancel``.
     """
     task, is_late = asyncio.ensure_future(guarded(hook, call)), False
     try:
@@ -164,14 +162,14 @@ async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, 
         if not task.cancelled():
             task.exception()  # nobody waits for it any more
         raise
-    if is_late and task.cancelled():
+    if is_late and (task.cancelled() or _says_done(task)):
         raise TimeoutError(f"{hook} took longer than {limit_s:g} s")
     return task.result()
 
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+def _says_done(task: asyncio.Task[object]) -> bool:
+    """Whether a task that was cancelled has returned as though it had not been, and without a word by ``uncancel``."""
+    return task.cancelling() > 0 and task.exception() is None and not isinstance(task.result(), Retry | Reject)
 
 
 def _refused(hook: str, error: BaseException) -> ProcessorError:

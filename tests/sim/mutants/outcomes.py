@@ -89,9 +89,9 @@ MUTANTS = (
     ),
     Mutant(
         "take a hook that swallowed its cancellation for done",
-        "kcl_py/delivery/hook.py",
-        "    if _is_cancelled() and not isinstance(returned, Retry | Reject):\n        raise asyncio.CancelledError\n",
-        "",
+        "kcl_py/tree/dispatcher.py",
+        "        if not self._is_cancelled:",
+        "        if True:",
     ),
     Mutant(
         "mark nothing that another may have had",
