@@ -47,8 +47,6 @@ async def open_worker(
     """Make sure of all that a worker needs; what is opened for it is closed by ``stack``. Raises as ``Stream`` does."""
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
         raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
-    if faults := start_faults(config.start, clock.time()):
-        raise ConfigError(*faults)
     started_at = clock.monotonic()
     config = as_it_checkpoints(processor, config)
     hosted = surrounded(on_executor(processor, config))
@@ -98,6 +96,9 @@ async def _prepare(config: Config, store: LeaseStore, stream: StreamInfo, clock:
             await until_answered(settle, what, timeout_s=timeout_s, clock=clock)
         else:
             log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
+        faults = start_faults(config.start, clock.time())
+        if faults and not (await until_answered(store.scan, what, timeout_s=timeout_s, clock=clock)).rows:
+            raise ConfigError(*faults)
     except MissingError as error:
         raise LeaseTableError(
             f"{what}: expected it to stay while the worker starts, found {error}; start again to make it anew"
