@@ -8,6 +8,7 @@ way to abandon a task: there the work is awaited as it is.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 import anyio
@@ -16,6 +17,21 @@ T = TypeVar("T")
 
 _alive: set[asyncio.Task[object]] = set()
 """Keeps abandoned tasks from being collected while they run; never iterated."""
+
+
+class _End:
+    """Of one piece of work."""
+
+    has_come = False
+
+
+_end: ContextVar[_End | None] = ContextVar("_end", default=None)
+
+
+def was_cut_off() -> bool:
+    """Whether the owner of the work that this is called in has cancelled it, whatever became of the cancellation."""
+    end = _end.get()
+    return end is not None and end.has_come
 
 
 async def run_unruly(
@@ -38,12 +54,14 @@ async def run_unruly(
     """
     if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:  # trio
         return await work()
-    task = asyncio.get_running_loop().create_task(_await(work, is_cancelled))
+    end = _End()
+    task = asyncio.get_running_loop().create_task(_await(work, is_cancelled, end))
     _alive.add(task)
     task.add_done_callback(_forget)
     try:
         await asyncio.wait([task])
     except asyncio.CancelledError:
+        end.has_come = True
         task.cancel()
         with anyio.move_on_after(abandon_s, shield=True):
             await asyncio.wait([task])
@@ -55,7 +73,8 @@ async def run_unruly(
     return task.result()
 
 
-async def _await(work: Callable[[], Awaitable[T]], is_cancelled: Callable[[], bool]) -> T:
+async def _await(work: Callable[[], Awaitable[T]], is_cancelled: Callable[[], bool], end: _End) -> T:
+    _end.set(end)
     if is_cancelled():
         raise asyncio.CancelledError
     return await work()

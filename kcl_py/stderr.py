@@ -29,7 +29,7 @@ class DroppingFile(io.FileIO):
     def __init__(self, stream: io.TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
         self.name = stream.name
-        self._stream = stream
+        self._stream, self._handle = stream, _unblocked(stream.fileno())
         self._missing_bytes, self._why, self._is_cut = 0, "", False
 
     def write(self, data: "ReadableBuffer", /) -> int:
@@ -65,11 +65,18 @@ class DroppingFile(io.FileIO):
 
     def _put_some(self, data: memoryview) -> int:
         room = select.poll()
-        room.register(self, select.POLLOUT)  # then so much can be written at once. Source: POSIX, PIPE_BUF
-        size_bytes = super().write(data) if room.poll(0 if self._missing_bytes else PATIENCE_MS) else None
-        if size_bytes is None:
+        room.register(self._handle, select.POLLOUT)  # a pipe then takes so much at once. Source: POSIX, PIPE_BUF
+        if not room.poll(0 if self._missing_bytes else PATIENCE_MS):
             raise BlockingIOError(EAGAIN, os.strerror(EAGAIN))
-        return size_bytes
+        return os.write(self._handle, data)
+
+
+def _unblocked(handle: int) -> int:
+    """Open a terminal for writing that never waits, which others keep doing; other files are taken as they are."""
+    try:
+        return os.open(os.ttyname(handle), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return handle
 
 
 class _Stderr(io.TextIOWrapper):

@@ -52,7 +52,7 @@ class Signals:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: Callable[[], object] = lambda: None
         self._show: Callable[[], str] = lambda: "starting"
-        self._is_stopping = False
+        self._is_stopping = self._is_told = False
         self._previous: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
@@ -78,12 +78,13 @@ class Signals:
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGUSR1:
             self._on_loop(self._print)
-        elif self._is_stopping:
-            if number != signal.SIGHUP:
-                self._leave(number)
+        elif self._is_told and number != signal.SIGHUP:
+            self._leave(number)
         else:
-            self._is_stopping = True
-            self._on_loop(lambda: self._stop())  # whichever action is there when the loop comes to it
+            self._is_told |= number != signal.SIGHUP
+            if not self._is_stopping:
+                self._is_stopping = True
+                self._on_loop(lambda: self._stop())  # whichever action is there when the loop comes to it
 
     def _on_loop(self, call: Callable[[], object]) -> None:
         if self._loop is not None and not self._loop.is_closed():

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from actors import OwnedTask
 from actors.clock import Clock, move_on_after
+from actors.unruly import was_cut_off
 from kcl_py.config import Delivery as Options
 from kcl_py.delivery.retry import backoff_s, brief
 from kcl_py.errors import ProcessorError
@@ -125,12 +126,13 @@ async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
 
     Raises:
         Exception: as it was raised.
-        CancelledError: this task is cancelled.
+        CancelledError: this task is cancelled, also where the call returns all the same: it may have been cut short
+            anywhere.
         ProcessorError: it has raised what would end the worker, and then the next one that gets the record: SystemExit,
             a cancellation that nobody has asked for, or, as extensions in Rust do, a class of its own beside Exception.
     """
     try:
-        return await call()
+        returned = await call()
     except (Exception, KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
@@ -138,6 +140,9 @@ async def guarded(hook: str, call: Callable[[], Awaitable[T]]) -> T:
         if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
             raise
         raise _refused(hook, error) from error
+    if was_cut_off():
+        raise asyncio.CancelledError
+    return returned
 
 
 async def limited(hook: str, call: Callable[[], Awaitable[T]], *, clock: Clock, limit_s: float) -> T:

@@ -6,6 +6,7 @@ earlier one are noted singly. Positions are worked out when somebody asks.
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from math import inf
 from operator import attrgetter
 
 from kcl_py.delivery.buffer import Cut
@@ -75,12 +76,17 @@ class Ledger:
         """The last record taken in and not forgotten since."""
         return self._received
 
-    @property
-    def held(self) -> tuple[int, int]:
-        """How many records are taken in that ``news`` has not told of as finished yet, and their bytes."""
-        records = self._ended_records - self._told_records + sum(len(entry.records) for entry in self._open)
-        size_bytes = sum(entry.cut.size_bytes - entry.counted_bytes for entry in self._open)
-        return records, self._ended_bytes + size_bytes
+    def held(self) -> list[tuple[float, int, int]]:
+        """What is taken in and not told of by ``news`` as finished: when it was read (monotonic), records and bytes."""
+        head = self.head
+        ended = self._ended_records - self._told_records + (0 if head is None else head.counted)
+        return [
+            (inf, ended, self._ended_bytes),  # it will be in a moment
+            *(
+                (each.cut.lag.at, len(each.records) - each.counted, each.cut.size_bytes - each.counted_bytes)
+                for each in self._open
+            ),
+        ]
 
     def reach(self, before: Earlier) -> Earlier:
         """Return what this ownership and those before it may have had in hand."""

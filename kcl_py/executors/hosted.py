@@ -27,7 +27,7 @@ class Hosted(RecordProcessor):
         raise NotImplementedError
 
     async def ready(self) -> None:
-        """Wait until a hook can be called at once: that is not the time of an attempt."""
+        """Wait until the instance is initialised and a hook can be called at once: that is not in the time of one."""
 
 
 def hosting(

@@ -53,7 +53,7 @@ class Batches:
         self._sequel = Sequel(worker, HOOK, giving_up, fence, lambda: self._is_ending, log)
         self._name = f"{worker.processor.__qualname__}.{HOOK}"
         self._tasks: dict[BatchHand, OwnedTask] = {}
-        self._is_held_back = self._is_ending = self._is_stopped = self._is_cancelled = False
+        self._is_held_back = self._is_ending = self._is_stopped = False
         self.is_paused = False
         """While this is set nothing is handed over."""
 
@@ -92,7 +92,10 @@ class Batches:
             self._batching.close("drain")
         else:
             self._batching.wake(self._clock.monotonic())
-        while not (self._is_held_back or self.is_paused) and (batch := self._batching.next()) is not None:
+        while (
+            not (self._is_held_back or self.is_paused or self._is_stopped)
+            and (batch := self._batching.next()) is not None
+        ):
             self._start(batch, None)
 
     def end(self) -> None:
@@ -130,7 +133,6 @@ class Batches:
 
     def cancel(self) -> list[OwnedTask]:
         """Cancel what runs, and return it."""
-        self._is_cancelled = True
         self.stop()
         running, self._tasks = list(self._tasks.values()), {}
         for task in running:
@@ -168,9 +170,7 @@ class Batches:
             if batch.due_at > self._clock.monotonic():
                 self._batching.delay(batch, batch.due_at)
                 return
-        failed = await self._hand_over(batch)
-        if not self._is_cancelled:  # else it may have been cut short, whatever it returns
-            await self._settle(batch, failed)
+        await self._settle(batch, await self._hand_over(batch))
 
     async def _hand_over(self, batch: Batch) -> Mapping[int, Verdict]:
         trouble, items = batch.trouble, []

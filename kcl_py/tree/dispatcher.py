@@ -93,7 +93,7 @@ class Dispatcher:
         self._tasks: dict[int, tuple[Hand, OwnedTask]] = {}
         self._starting = 0
         self._timer: tuple[float, Timer] | None = None
-        self._is_held_back = self._is_stopped = self._is_cancelled = self._has_moved = False
+        self._is_held_back = self._is_stopped = self._has_moved = False
         self.has_put_off = False
         """Whether the processor has put something off since the Pipeline told of it."""
 
@@ -221,7 +221,6 @@ class Dispatcher:
 
     def cancel(self) -> list[OwnedTask]:
         """Cancel what runs, and return it."""
-        self._is_cancelled = True
         self.stop()
         running, self._tasks = list(self._tasks.values()), {}
         for hand, task in running:
@@ -316,9 +315,7 @@ class Dispatcher:
             if self._is_stopped or not self._form.left(item):
                 self._let_go(item)
                 return
-        failed = await self._form.attempt(item, self._troubles.get(item))
-        if not self._is_cancelled:  # else it may have been cut short, whatever it returns
-            await self._settle(item, failed)
+        await self._settle(item, await self._form.attempt(item, self._troubles.get(item)))
 
     def _hold_back(self, item: Item) -> None:
         self._lanes.put_back(item)
@@ -354,9 +351,9 @@ class Dispatcher:
             self._set_timer()
             return True
         if sequel is not None:
-            is_told = self._is_stopped
+            was_stopped = self._is_stopped
             self.stop()  # batchers too, while they are flushed
-            if not is_told:
+            if not was_stopped:
                 self._owner.ref.tell(sequel)
         return False
 

@@ -15,7 +15,7 @@ from kcl_py.delivery.ledger import Ledger, Range
 from kcl_py.leases.row import Later
 from kcl_py.records import SequenceNumber
 from kcl_py.sources.source import Position
-from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Progress, Room
+from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, InHand, OpenReading, Progress, Room
 
 
 class Intake:
@@ -48,10 +48,11 @@ class Intake:
         self._received, self.is_open = ledger.received, True
         self._tell(OpenReading(position, self._reading, epoch))
         fetch, ahead = self._config.fetch, self._config.delivery.max_ahead
-        records, size_bytes = ledger.held
-        self._room_records = min(fetch.prefetch_records, ahead.records) - records
-        self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes) - size_bytes
+        held = ledger.held()
+        self._room_records = min(fetch.prefetch_records, ahead.records) - sum(records for _, records, _ in held)
+        self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes) - sum(size_bytes for _, _, size_bytes in held)
         self._tell(Room(self._room_records, self._room_bytes))
+        self._tell(InHand(tuple((read_at, records) for read_at, records, _ in held if records)))
 
     def close(self, head: Range | None) -> int:
         """Stop reading and forget what was read; what was taken stays. Return how many bytes were dropped."""

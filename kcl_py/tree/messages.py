@@ -269,6 +269,14 @@ class OpenReading:
 
 
 @dataclass(frozen=True, slots=True)
+class InHand:
+    """Pipeline → Producer: what was read before this reading and is not finished."""
+
+    reads: tuple[tuple[float, int], ...]
+    """When (monotonic seconds), and how many records."""
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """Pipeline → Producer: this much more may be read."""
 

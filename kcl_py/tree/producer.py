@@ -12,7 +12,7 @@ from kcl_py.delivery.budget import Account
 from kcl_py.delivery.retry import Backoff
 from kcl_py.errors import IteratorExpiredError, MissingError, RequestError, ThrottledError
 from kcl_py.sources.source import Fetched, Position, PositionKind
-from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, OpenReading, Room
+from kcl_py.tree.messages import CaughtUp, CloseReading, EndSeen, FetchedBatch, InHand, OpenReading, Room
 from kcl_py.tree.worker import Worker
 
 BACKOFF_S = 0.5
@@ -75,6 +75,9 @@ class Producer(Actor):
                 self._room_records += records
                 self._room_bytes += size_bytes
                 self._ahead.free(records)
+            case InHand(reads):
+                for read_at, records in reads:
+                    self._ahead.add(records, read_at)
             case CloseReading():
                 self._close()
             case _Read(fetched):

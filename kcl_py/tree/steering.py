@@ -20,7 +20,7 @@ class LookNow:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Lease → Pipeline: read and hand over nothing; without an instant, go on from the end of what is finished."""
+    """Lease → Pipeline: read and hand over nothing; without an instant, go on behind what is in hand."""
 
     at_ms: int | None
     """Tells one pause from the next: when it was asked for, in Unix milliseconds."""

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -36,6 +37,20 @@ def test_what_is_missing_is_named_once_the_place_takes_something_again(is_blocki
     rest, missing, again = re.split(notice, taken)
     assert len(rest) + int(missing) - 100 * len(line) in (0, 1), "a line that was cut is ended"
     assert (int(missing) > 0, again) == (True, b"again\n")
+
+
+def test_a_terminal_that_shows_nothing_more_keeps_nobody_waiting() -> None:
+    """As one that was stopped by Ctrl-S: all is said, or dropped, at once."""
+    ours, its = pty.openpty()
+    code = "import sys; from kcl_py.stderr import drop_unwritable; drop_unwritable(); " + (
+        "[sys.stderr.write('x' * 2999 + '\\n') for _ in range(100)]; print('said')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=its, text=True, timeout=30, check=False
+    )
+    os.close(its)
+    os.close(ours)
+    assert (done.returncode, done.stdout) == (0, "said\n")
 
 
 def test_nobody_who_reads_stderr_changes_no_exit_code() -> None:

@@ -76,6 +76,7 @@ BAD_IN_FORMS = {
     572: "a task that began though it was cancelled before, and gave its slot back twice",
     1181: "a record that was put off, and came when a letter of its batch was stored",
     1542: "transactions with a checkpoint whose answers were cut off, each of which killed a Lease",
+    535: "a record that was handed over while the actors around it ended, and the one before it had swallowed that",
     6803: "batches that were flushed though a record had halted its shard",
 }
 """Lives that broke a law by our fault since records come in more forms than whole batches."""

@@ -338,20 +338,24 @@ with Signals():
 
 def test_hanging_up_stops_in_peace_however_often_it_comes_unless_it_is_ignored() -> None:
     """A terminal's end and its shell's are two of them; ``nohup`` is there against both."""
-    stops, left = list[int](), list[int]()
+    stops, left, then = list[int](), list[int](), list[int]()
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     async def main() -> None:
         with Signals(leave=left.append) as signals:
             signals.serve(stop=lambda: stops.append(1), show=str)
-            for _ in range(2):
-                os.kill(os.getpid(), signal.SIGHUP)
+            for number in (signal.SIGHUP, signal.SIGHUP, *then):
+                os.kill(os.getpid(), number)
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
 
     asyncio.run(main())
     assert (stops, left) == ([1], [])
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    then += [signal.SIGTERM, signal.SIGTERM]
     asyncio.run(main())
-    assert (stops, left) == ([1], [])
+    assert (stops, left) == ([1, 1], [signal.SIGTERM]), "the second SIGTERM, not the first"
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    then.clear()
+    asyncio.run(main())
+    assert (stops, left) == ([1, 1], [signal.SIGTERM])
     signal.signal(signal.SIGHUP, before)

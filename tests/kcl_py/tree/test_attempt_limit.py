@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from kcl_py import Batcher, Record, RecordProcessor, Retry, ToBatch
+from kcl_py import Batcher, Failure, Record, RecordProcessor, Reject, Retry, ToBatch
 from kcl_py.outcomes import RecordOutcome
 from kcl_py.testing import run_processor
 from kcl_py.tree.messages import Abandon, Drain, Drained, Halted, Why
@@ -108,6 +108,26 @@ async def test_what_was_in_hand_when_the_ownership_ended_is_not_done_though_its_
     hooks = {"process": give, "batchers": {"s3": Batcher(max_records=1)}} if hook == "handle_batch" else {}
     kind = type("Swallowing", (RecordProcessor,), hooks | {hook: cut_short})
     async with a_pipeline(some_records(1), processor=kind, delivery={"attempt_timeout_s": limit_s}) as played:
+        played.begin()
+        await asyncio.sleep(1.0)
+        played.ref.tell(Drain(Why.STOP, played.stage.clock.monotonic() + 1.0))
+        drained = await played.lease.hears(Drained)
+        assert (drained.prefix, drained.unfinished) == (None, 1)
+
+
+@simulated
+async def test_record_whose_giving_up_was_cut_off_is_not_passed_over() -> None:
+    """``handle_failed`` swallows the cancellation, too, and the policy is not applied."""
+
+    class Hesitating(RecordProcessor):
+        async def process(self, record: Record) -> RecordOutcome:
+            return Reject("malformed")
+
+        async def handle_failed(self, failure: Failure) -> None:
+            with suppress(BaseException):
+                await asyncio.Event().wait()
+
+    async with a_pipeline(some_records(1), processor=Hesitating, delivery={"on_failure": "skip"}) as played:
         played.begin()
         await asyncio.sleep(1.0)
         played.ref.tell(Drain(Why.STOP, played.stage.clock.monotonic() + 1.0))

@@ -1,4 +1,4 @@
-"""A Pipeline whose shard is paused: it hands nothing over, and goes on from the end of what is finished."""
+"""A Pipeline whose shard is paused: it hands nothing over, and goes on behind what is in hand."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ class Slow:
 
 @simulated
 async def test_paused_shard_is_neither_read_nor_handed_over_until_it_goes_on() -> None:
-    """From the end of what is finished, once."""
+    """Behind what is finished, once."""
     source = ScriptedSource(some_records(3))
     async with a_pipeline(source=source) as played:
         played.begin()
@@ -191,3 +191,26 @@ async def test_shard_goes_on_behind_what_still_waits_for_its_repetition() -> Non
         assert desk.done == ["2", "3"], "the three that may be ahead"
         await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(5), within_s=700.0)
         assert desk.done == ["2", "3", "1", "4", "5"]
+
+
+@simulated
+async def test_what_was_read_before_the_pause_holds_up_the_reading_as_long_after_it() -> None:
+    """``max_ahead.seconds`` counts from when it was read."""
+    desk = Desk(answers={"1": [Retry(after_s=600.0)]})
+    source = ScriptedSource(keyed("ab"))
+    async with a_pipeline(
+        source=source, processor=desk.processor(), delivery={"max_ahead": {"seconds": 20.0}}
+    ) as played:
+        played.begin()
+        await until(lambda: desk.done == ["2"])
+        played.ref.tell(Pause(7))
+        await played.lease.hears(Rested)
+        played.ref.tell(Pause(None))
+        source.replies.append(keyed("c", first=3))
+        await until(lambda: desk.done == ["2", "3"], within_s=10.0)
+        await asyncio.sleep(25.0)
+        source.replies.append(keyed("d", first=4))
+        await asyncio.sleep(LONG_S)
+        assert desk.done == ["2", "3"]
+        await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(4), within_s=700.0)
+        assert desk.done == ["2", "3", "1", "4"]

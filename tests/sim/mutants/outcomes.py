@@ -89,9 +89,9 @@ MUTANTS = (
     ),
     Mutant(
         "take a hook that swallowed its cancellation for done",
-        "kcl_py/tree/dispatcher.py",
-        "        if not self._is_cancelled:",
-        "        if True:",
+        "kcl_py/delivery/hook.py",
+        "    if was_cut_off():\n        raise asyncio.CancelledError\n",
+        "",
     ),
     Mutant(
         "mark nothing that another may have had",
