@@ -51,8 +51,8 @@ class Intake:
         held = ledger.held()
         self._room_records = min(fetch.prefetch_records, ahead.records) - sum(records for _, records, _ in held)
         self._room_bytes = min(fetch.prefetch_bytes, ahead.bytes) - sum(size_bytes for _, _, size_bytes in held)
-        self._tell(Room(self._room_records, self._room_bytes))
-        self._tell(InHand(tuple((read_at, records) for read_at, records, _ in held if records)))
+        reads = tuple((read_at, records) for read_at, records, _ in held if records)
+        self._tell(InHand(reads, self._room_records, self._room_bytes))
 
     def close(self, head: Range | None) -> int:
         """Stop reading and forget what was read; what was taken stays. Return how many bytes were dropped."""

@@ -270,10 +270,12 @@ class OpenReading:
 
 @dataclass(frozen=True, slots=True)
 class InHand:
-    """Pipeline → Producer: what was read before this reading and is not finished."""
+    """Pipeline → Producer: what was read before this reading and is not finished; so much may be read beside it."""
 
     reads: tuple[tuple[float, int], ...]
     """When (monotonic seconds), and how many records."""
+    records: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

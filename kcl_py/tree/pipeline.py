@@ -215,6 +215,7 @@ class Pipeline(Supervisor):
             self._caller.run()
         elif self.state == "running" and not self._intake.is_open:
             self._read_on()
+            self._tell_progress()
         self._hand_over()
 
     def _receive(self, fetched: FetchedBatch) -> None:

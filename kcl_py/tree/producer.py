@@ -75,7 +75,8 @@ class Producer(Actor):
                 self._room_records += records
                 self._room_bytes += size_bytes
                 self._ahead.free(records)
-            case InHand(reads):
+            case InHand(reads, room_records, room_bytes):
+                self._room_records, self._room_bytes = room_records, room_bytes
                 for read_at, records in reads:
                     self._ahead.add(records, read_at)
             case CloseReading():

@@ -212,5 +212,7 @@ async def test_what_was_read_before_the_pause_holds_up_the_reading_as_long_after
         source.replies.append(keyed("d", first=4))
         await asyncio.sleep(LONG_S)
         assert desk.done == ["2", "3"]
+        assert (held := played.lease.of(Progress)[-1].held) is not None
+        assert held.sequence_number == "1"
         await until(lambda: played.lease.of(Progress)[-1].prefix == SequenceNumber(4), within_s=700.0)
         assert desk.done == ["2", "3", "1", "4"]
