@@ -64,6 +64,8 @@ def test_prefix_is_the_end_of_the_unbroken_run_for_any_order_of_finishing(
             records, size_bytes = ledger.news()
             told = [told[0] + records, told[1] + size_bytes]
             assert told == [unbroken, 2 * unbroken]
+        _, records_held, bytes_held = (sum(values) for values in zip(*ledger.held(), strict=True))
+        assert [told[0] + records_held, told[1] + bytes_held] == [len(places), 2 * len(places)]
         left = [each for each, is_finished in enumerate(finished) if not is_finished]
         head = ledger.head
         assert (head is None) == (not left)
