@@ -23,7 +23,6 @@ from kcl_py.executors.choice import as_it_checkpoints, on_executor
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
-from kcl_py.leases.start import start_faults
 from kcl_py.leases.store import LeaseStore
 from kcl_py.processor import RecordProcessor
 from kcl_py.sources.source import StreamInfo
@@ -96,9 +95,6 @@ async def _prepare(config: Config, store: LeaseStore, stream: StreamInfo, clock:
             await until_answered(settle, what, timeout_s=timeout_s, clock=clock)
         else:
             log.info("kcl_py.table.created", table=leases.table, took_s=round(took_s, 3))
-        faults = start_faults(config.start, clock.time())
-        if faults and not (await until_answered(store.scan, what, timeout_s=timeout_s, clock=clock)).rows:
-            raise ConfigError(*faults)
     except MissingError as error:
         raise LeaseTableError(
             f"{what}: expected it to stay while the worker starts, found {error}; start again to make it anew"

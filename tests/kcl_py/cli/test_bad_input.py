@@ -272,8 +272,8 @@ def test_usage_error_is_one_error(folder: Path, arguments: tuple[str, ...], erro
     assert (done.returncode, error_lines(done), done.stdout) == (2, [error], "")
 
 
-def test_start_at_a_time_to_come_is_one_error(folder: Path) -> None:
-    """AWS would refuse it, shard by shard and again and again."""
+def test_start_at_a_time_to_come_is_one_error_of_check(folder: Path) -> None:
+    """AWS would refuse it, shard by shard and again and again; a worker cannot know, by a clock that may be wrong."""
     done = kcl(folder, "check", write(folder, GOOD + "start: 2099-01-01T00:00:00Z\naws: {region: us-east-1}\n"))
     (line,) = error_lines(done)
     assert done.returncode == 2

@@ -54,17 +54,6 @@ async def test_unknown_stream_is_the_same_error_over_clients_that_were_given() -
 
 
 @simulated
-async def test_start_at_a_time_to_come_is_refused_before_a_shard_has_a_row() -> None:
-    """For an application that has not begun: AWS gives no iterator there."""
-    fleet = Fleet(shards=1)
-    member = fleet.start("A", start="2099-01-01T00:00:00Z")
-    await member.ended()
-    assert isinstance(member.error, ConfigError)
-    assert "start: expected a time that has come, found 2099-01-01T00:00:00.000Z" in str(member.error)
-    assert fleet.rows() == {}
-
-
-@simulated
 async def test_worker_waits_for_a_stream_that_is_being_created() -> None:
     """A deploy that creates stream and workers together needs no order."""
     fleet = Fleet(shards=1)
