@@ -2,11 +2,11 @@
 
 import logging
 from contextlib import suppress
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import structlog
 
-Level = Literal["debug", "info", "warning", "error"]
+from kcl_py.log import Level
 
 
 class Events:

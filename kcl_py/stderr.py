@@ -7,7 +7,6 @@ import io
 import os
 import select
 import sys
-from errno import EAGAIN
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,6 +55,9 @@ class DroppingFile(io.FileIO):
         while at < len(data):
             try:
                 at += self._put_some(data[at : at + select.PIPE_BUF])
+            except BlockingIOError:
+                self._why = "whoever reads it took nothing"
+                break
             except OSError as error:
                 self._why = str(error.strerror)
                 break
@@ -67,7 +69,7 @@ class DroppingFile(io.FileIO):
         room = select.poll()
         room.register(self._handle, select.POLLOUT)  # a pipe then takes so much at once. Source: POSIX, PIPE_BUF
         if not room.poll(0 if self._missing_bytes else PATIENCE_MS):
-            raise BlockingIOError(EAGAIN, os.strerror(EAGAIN))
+            raise BlockingIOError
         return os.write(self._handle, data)
 
 

@@ -4,30 +4,23 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 SAYS_MUCH = "from kcl_py.cli.output import say; [say('x' * 1000 + '\\n') for _ in range(1000)]"
 
 
-def test_reader_that_leaves_early_ends_no_command() -> None:
-    """As ``head``: no traceback, not at the exit either, and exit code 0."""
-    reading, writing = os.pipe()
+@pytest.mark.parametrize("opened", [os.pipe, pty.openpty], ids=["pipe", "terminal"])
+def test_reader_that_leaves_early_ends_no_command(opened: Callable[[], tuple[int, int]]) -> None:
+    """As ``head``, or a terminal that is closed: no traceback, not at the exit either, and exit code 0."""
+    reading, writing = opened()
     os.close(reading)
     done = subprocess.run(
         [sys.executable, "-c", SAYS_MUCH], stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False
     )
     os.close(writing)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_terminal_that_is_closed_ends_no_command() -> None:
-    """As one that its session outlives: it gives an error of input and output, which a disk may give, too."""
-    ours, its = pty.openpty()
-    os.close(ours)
-    done = subprocess.run(
-        [sys.executable, "-c", SAYS_MUCH], stdout=its, stderr=subprocess.PIPE, timeout=30, check=False
-    )
-    os.close(its)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
