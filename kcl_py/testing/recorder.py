@@ -4,7 +4,7 @@ It is the user's own class that is made and called. While a hook runs the manual
 they take, unless they wait for that clock or for a checkpoint.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from enum import Enum, auto
 from typing import Generic, TypeVar
@@ -14,7 +14,6 @@ import anyio
 from actors.testing import ManualClock, settle
 from kcl_py.batchers import Batched
 from kcl_py.chain import surrounded
-from kcl_py.effects import Effect
 from kcl_py.errors import KclError
 from kcl_py.executors.hosted import Hosted
 from kcl_py.outcomes import BatchOutcome, RecordOutcome
@@ -23,11 +22,11 @@ from kcl_py.processor import (
     Failure,
     FailurePolicy,
     OwnedShard,
-    PreparedCheckpoint,
     RecordProcessor,
     has_lanes,
 )
 from kcl_py.records import Record, RecordBatch
+from kcl_py.testing.checkpointer import AwaitedCheckpointer
 from kcl_py.testing.run import HookCall
 
 P = TypeVar("P", bound=RecordProcessor)
@@ -131,7 +130,7 @@ class Recorder(Generic[P]):
         return outcome
 
     def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
-        return _Checkpointer(checkpointer, self._clock)
+        return AwaitedCheckpointer(checkpointer, self._clock)
 
     def _due(self, call: HookCall[P]) -> set[Incident]:
         payloads = [record.data for record in call.records]
@@ -235,35 +234,3 @@ class _ObservedBatchers(_ObservedLanes[P]):
             return outcome
 
         return await self._recorder.record(call, work)
-
-
-class _Checkpointer:
-    """Lets time pass while a checkpoint is stored."""
-
-    def __init__(self, inner: Checkpointer, clock: ManualClock) -> None:
-        self._inner, self._clock = inner, clock
-
-    async def checkpoint(self, at: Record | RecordBatch | None = None) -> None:
-        with self._clock.awaited():
-            await self._inner.checkpoint(at)
-
-    async def prepare(
-        self, at: Record | RecordBatch | None = None, *, state: bytes | None = None
-    ) -> PreparedCheckpoint:
-        with self._clock.awaited():
-            return _Prepared(await self._inner.prepare(at, state=state), self._clock)
-
-    async def once(self, effects: Sequence[Effect], *, at: Record | RecordBatch) -> bool:
-        with self._clock.awaited():
-            return await self._inner.once(effects, at=at)
-
-
-class _Prepared:
-    """Lets time pass while a prepared checkpoint is committed."""
-
-    def __init__(self, inner: PreparedCheckpoint, clock: ManualClock) -> None:
-        self._inner, self._clock = inner, clock
-
-    async def commit(self) -> None:
-        with self._clock.awaited():
-            await self._inner.commit()

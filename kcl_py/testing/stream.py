@@ -20,6 +20,7 @@ from kcl_py.processor import RecordProcessor
 from kcl_py.records import Record
 from kcl_py.sources.kinesis.writer import batches
 from kcl_py.testing.entry import Entry, as_entry
+from kcl_py.testing.held import holding
 from kcl_py.testing.service import Service
 from kcl_py.tree.stream import Stream
 from kcl_py.tree.worker import Ids
@@ -28,13 +29,17 @@ from kcl_py.tree.worker import Ids
 class _Worker(Stream):
     """A worker that stops by itself on a clock that only the test moves: others may have to be waited for then."""
 
+    _clock: ManualClock
+
     async def __aexit__(self, *raised: Any) -> None:
-        assert isinstance(self._clock, ManualClock)
         with anyio.CancelScope(shield=True):
             async with self._clock.passing():
                 self._leave()
                 await self._until_stopped()
         await super().__aexit__(*raised)
+
+    def _host(self, processor: type[RecordProcessor], config: Config) -> type[RecordProcessor]:
+        return holding(super()._host(processor, config), self._clock)
 
 
 class FakeStream:

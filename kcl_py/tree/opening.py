@@ -19,7 +19,7 @@ from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.slots import Slots
 from kcl_py.errors import ConfigError, LeaseTableError, MissingError
 from kcl_py.events import Events
-from kcl_py.executors.choice import as_it_checkpoints, on_executor
+from kcl_py.executors.choice import as_it_checkpoints
 from kcl_py.leases import identity
 from kcl_py.leases.fence import Pulse
 from kcl_py.leases.gate import Gate
@@ -37,6 +37,7 @@ async def open_worker(
     stack: AsyncExitStack,
     *,
     processor: type[RecordProcessor],
+    host: Callable[[type[RecordProcessor], Config], type[RecordProcessor]],
     clients: Clients | None,
     clock: Clock,
     ids: Ids,
@@ -48,7 +49,7 @@ async def open_worker(
         raise ConfigError("cannot open a Stream here: expected an asyncio event loop, found that of trio")
     started_at = clock.monotonic()
     config = as_it_checkpoints(processor, config)
-    hosted = surrounded(on_executor(processor, config))
+    hosted = surrounded(host(processor, config))
     worker_id = config.leases.worker_id or f"{socket.gethostname()}-{os.getpid()}-{ids.incarnation()}"
     owner = f"{worker_id}/{ids.incarnation()}"
     names = {"app": config.app, "stream": config.stream_name, "worker": owner}

@@ -33,6 +33,7 @@ from kcl_py.config import Config, RateLimit
 from kcl_py.delivery.rate import Rate
 from kcl_py.delivery.retry import brief
 from kcl_py.errors import ConfigError, KclError
+from kcl_py.executors.choice import on_executor
 from kcl_py.log import may_show_tracebacks
 from kcl_py.offers import Loop, Offers
 from kcl_py.outcomes import Retry, Verdict
@@ -107,6 +108,7 @@ class Stream:
                 self._config,
                 stack,
                 processor=self._consumer(),
+                host=self._host,
                 clients=self._clients,
                 clock=self._clock,
                 ids=self._ids,
@@ -277,6 +279,9 @@ class Stream:
             given = self._offers.processor()
         path = self._config.processor if self._processor is None else None
         return check_processor(given, path, executor=self._config.delivery.executor)
+
+    def _host(self, processor: type[RecordProcessor], config: Config) -> type[RecordProcessor]:
+        return on_executor(processor, config)
 
     def _offering(self) -> Offers:
         if not self._is_open:
