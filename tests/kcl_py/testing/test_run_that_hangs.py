@@ -10,7 +10,9 @@ from kcl_py import Checkpointer, RecordBatch, RecordProcessor
 from kcl_py.testing import FakeStream, RunTimeoutError, record, run_processor
 
 pytestmark = pytest.mark.asyncio
-TIMEOUT_S = 0.5
+TIMEOUT_S = 1.0
+"""Enough for a worker to come to its first hook, also on a busy machine."""
+PATIENCE_S = 30.0
 
 
 class Stuck(RecordProcessor):
@@ -56,9 +58,9 @@ async def test_hook_that_does_not_return_is_named_with_what_was_finished() -> No
 
     with pytest.raises(RunTimeoutError) as raised:
         await run_processor(StuckOnOne, stream=stream, timeout_s=TIMEOUT_S)
-    assert TIMEOUT_S <= time.perf_counter() - began < TIMEOUT_S + 5
+    assert TIMEOUT_S <= time.perf_counter() - began < TIMEOUT_S + PATIENCE_S
     assert str(raised.value).endswith(
-        "StuckOnOne': expected its work to be done within 0.5 s, found: shardId-000000000000: "
+        "StuckOnOne': expected its work to be done within 1 s, found: shardId-000000000000: "
         "0 of 1 records are finished; process_records of shardId-000000000000 has not returned"
     )
     assert "secret" not in str(raised.value)
@@ -102,7 +104,7 @@ async def test_last_hook_that_hangs_too_is_cut_off() -> None:
     began = time.perf_counter()
     with pytest.raises(RunTimeoutError, match="process_records of shardId-000000000000 has not returned"):
         await run_processor(StuckForGood, ["a"], timeout_s=TIMEOUT_S)
-    assert time.perf_counter() - began < TIMEOUT_S + 5
+    assert time.perf_counter() - began < TIMEOUT_S + PATIENCE_S
 
 
 async def test_hook_that_blocks_the_loop_is_named_once_it_has_returned() -> None:
@@ -114,7 +116,7 @@ async def test_hook_that_blocks_the_loop_is_named_once_it_has_returned() -> None
             while time.perf_counter() < until:
                 pass
 
-    with pytest.raises(RunTimeoutError, match=r"process_records of shardId-000000000000 took 0\.\d s$"):
+    with pytest.raises(RunTimeoutError, match=r"process_records of shardId-000000000000 took \d\.\d s$"):
         await run_processor(Blocking, ["a"], timeout_s=TIMEOUT_S)
 
 
