@@ -4,6 +4,7 @@ Payloads only claim their size, and count how much of it is alive. A shard's rec
 """
 
 import asyncio
+import gc
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,25 +28,41 @@ REPLY_BYTES = 10 * MIB
 """What Kinesis answers with at most."""
 
 
+class Memory:
+    """How much of one source's payloads is in memory: those of other tests may go at any time."""
+
+    most_bytes = 0
+    _bytes = 0
+
+    @property
+    def alive_bytes(self) -> int:
+        """What somebody holds."""
+        gc.collect()
+        return self._bytes
+
+    def grow(self, by_bytes: int) -> None:
+        self._bytes += by_bytes
+        self.most_bytes = max(self.most_bytes, self._bytes)
+
+
 class Payload(bytes):
     """Bytes that weigh what they say they do."""
 
     claimed_bytes = 0
-    alive_bytes = most_bytes = 0
+    memory: Memory
 
     @classmethod
-    def of(cls, size_bytes: int) -> "Payload":
+    def of(cls, size_bytes: int, memory: Memory) -> "Payload":
         payload = cls()
-        payload.claimed_bytes = size_bytes
-        Payload.alive_bytes += size_bytes
-        Payload.most_bytes = max(Payload.most_bytes, Payload.alive_bytes)
+        payload.claimed_bytes, payload.memory = size_bytes, memory
+        memory.grow(size_bytes)
         return payload
 
     def __len__(self) -> int:
         return self.claimed_bytes
 
     def __del__(self) -> None:
-        Payload.alive_bytes -= self.claimed_bytes
+        self.memory.grow(-self.claimed_bytes)
 
 
 class Shelves(ScriptedSource):
@@ -53,7 +70,7 @@ class Shelves(ScriptedSource):
 
     def __init__(self, sizes: Mapping[str, Sequence[int]]) -> None:
         super().__init__()
-        self.sizes = sizes
+        self.sizes, self.memory = sizes, Memory()
         self.shards = tuple(map(ShardInfo, sizes))
         self.latency_s = 0.02
         self.first_fetch_at: dict[str, float] = {}
@@ -71,7 +88,7 @@ class Shelves(ScriptedSource):
             size_bytes += sizes[end]
             end += 1
         records = [
-            Record(sequence_number=str(index + 1), data=Payload.of(sizes[index]), partition_key="k")
+            Record(sequence_number=str(index + 1), data=Payload.of(sizes[index], self.memory), partition_key="k")
             for index in range(start, end)
         ]
         is_end = end == len(sizes)
@@ -155,7 +172,6 @@ async def a_reading(
     **options: Any,
 ) -> AsyncIterator[Reading]:
     """Run a Pipeline for each shard, in the order given, all of one worker."""
-    Payload.alive_bytes = Payload.most_bytes = 0
     source = Shelves(sizes)
     async with a_stage(source=source, **options) as stage:
         reading = Reading(stage, source, work_s, troubles or {})

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import LogCapture
 
 from kcl_py.tree.messages import Complete, Halted, Progress
-from tests.kcl_py.tree.shelves import MIB, REPLY_BYTES, Payload, Trouble, a_reading
+from tests.kcl_py.tree.shelves import MIB, REPLY_BYTES, Trouble, a_reading
 from tests.kcl_py.tree.stage import until
 from tests.simloop import simulated
 
@@ -34,8 +34,8 @@ async def test_worker_holds_no_more_than_its_budget_and_one_reply(sizes: Sequenc
     """``fetch.budget_bytes`` is a bound for any number of shards, also where replies grow a thousandfold."""
     async with a_reading(shards(32, sizes), **TIGHT) as reading:
         await until(lambda: all(map(reading.has_finished, reading.leases)), within_s=600)
-        assert Payload.most_bytes <= BUDGET_BYTES + REPLY_BYTES
-        assert Payload.most_bytes > BUDGET_BYTES / 2, "and the budget is used"
+        assert reading.source.memory.most_bytes <= BUDGET_BYTES + REPLY_BYTES
+        assert reading.source.memory.most_bytes > BUDGET_BYTES / 2, "and the budget is used"
         reading.check_order()
 
 
@@ -50,8 +50,8 @@ async def test_healthy_shards_go_on_when_any_number_of_others_finishes_nothing(i
         await until(lambda: len(reading.tries) == 63, within_s=90, what="a batch of each shard")
         await until(lambda: all(map(reading.has_finished, sound)), within_s=60)
         assert not any(reading.finished[shard_id] for shard_id in broken)
-        assert Payload.most_bytes <= BUDGET_BYTES + REPLY_BYTES + len(broken) * BATCH_BYTES
-        assert Payload.alive_bytes <= BUDGET_BYTES + len(broken) * BATCH_BYTES
+        assert reading.source.memory.most_bytes <= BUDGET_BYTES + REPLY_BYTES + len(broken) * BATCH_BYTES
+        assert reading.source.memory.alive_bytes <= BUDGET_BYTES + len(broken) * BATCH_BYTES
 
 
 @simulated
@@ -66,7 +66,7 @@ async def test_halted_shards_hold_nothing() -> None:
         await until(lambda: reading.has_finished("sound-000"), within_s=30)
         await asyncio.sleep(60)
         kept_by_the_log = len(broken) * BATCH_BYTES  # the tracebacks of what was raised
-        assert Payload.alive_bytes <= kept_by_the_log
+        assert reading.source.memory.alive_bytes <= kept_by_the_log
 
 
 @pytest.mark.parametrize("part", ["", "/producer"], ids=["pipeline", "producer"])
@@ -80,9 +80,9 @@ async def test_shards_that_have_failed_hold_nothing_whoever_remembers_them(part:
         for shard_id in troubles:
             reading.kill(shard_id + part)
         await asyncio.sleep(1)
-        assert Payload.most_bytes > BUDGET_BYTES / 2
+        assert reading.source.memory.most_bytes > BUDGET_BYTES / 2
         kept_by_the_loop = len(troubles) * BATCH_BYTES  # of these tests: its tasks, and these the hooks that hung
-        assert Payload.alive_bytes <= kept_by_the_loop
+        assert reading.source.memory.alive_bytes <= kept_by_the_loop
 
 
 @simulated
