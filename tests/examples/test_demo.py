@@ -35,7 +35,6 @@ class Memory:
 
 
 @pytest.mark.asyncio
-@pytest.mark.timeout(180)  # a dozen seconds, but four processes share the machine with whatever else runs
 async def test_every_flight_comes_through_a_split_and_a_killed_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

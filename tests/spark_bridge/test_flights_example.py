@@ -9,7 +9,7 @@ from examples.demo.carriers import CarrierFigures, read
 from examples.demo.spark_rows import identities
 from examples.flights_spark import store
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.spark
 
 COLUMNS = "shardId STRING, sequenceNumber STRING, time_hour STRING, carrier STRING, flight INT, dep_delay INT"
 

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark_bridge.conftest import ROOT
 from tests.spark_bridge.harness import LocalStream
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]  # two more JVMs start in the last one
+pytestmark = pytest.mark.spark
 S0 = "shardId-000000000000"
 
 

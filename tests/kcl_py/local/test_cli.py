@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -77,10 +77,11 @@ def test_signal_ends_a_subscription_and_the_server_cleanly() -> None:
         reply = client.subscribe_to_shard(
             ConsumerARN=consumer, ShardId="shardId-000000000000", StartingPosition={"Type": "LATEST"}
         )
-        events = iter(reply["EventStream"])
-        assert next(events)["SubscribeToShardEvent"]["Records"] == []
-        process.terminate()
-        assert list(events) == []
+        with closing(reply["EventStream"]) as stream:
+            events = iter(stream)
+            assert next(events)["SubscribeToShardEvent"]["Records"] == []
+            process.terminate()
+            assert list(events) == []
         assert process.wait(20) == 0
         assert process.stderr
         assert process.stderr.read() == ""

@@ -1,6 +1,7 @@
 """Enhanced fan-out: consumers, and subscriptions as boto3 and aioboto3 read them."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -84,7 +85,8 @@ def test_boto3_reads_a_full_split_shard_to_its_children(end_shape: EndShape) -> 
     world.split(ROOT)
     with serving(world) as url, boto("kinesis", url) as client:
         reply = client.subscribe_to_shard(ConsumerARN=arn, ShardId=ROOT, StartingPosition=HORIZON)
-        found = [event["SubscribeToShardEvent"] for event in reply["EventStream"]]
+        with closing(reply["EventStream"]) as events:
+            found = [event["SubscribeToShardEvent"] for event in events]
     assert told(found) == (3000, CHILDREN, True)
     assert len(found) >= 3
 
@@ -123,8 +125,8 @@ def test_takeover_ends_the_older_stream_with_an_exception_that_boto3_knows() -> 
         first = client.subscribe_to_shard(ConsumerARN=arn, ShardId=ROOT, StartingPosition=HORIZON)
         world.clock.now_s += HOLD_S
         client.subscribe_to_shard(ConsumerARN=arn, ShardId=ROOT, StartingPosition=HORIZON)["EventStream"].close()
-        with pytest.raises(EventStreamError, match="ResourceInUseException"):
-            list(first["EventStream"])
+        with closing(first["EventStream"]) as events, pytest.raises(EventStreamError, match="ResourceInUseException"):
+            list(events)
 
 
 def test_second_subscription_within_five_seconds_is_refused() -> None:

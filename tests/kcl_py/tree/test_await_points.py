@@ -55,7 +55,6 @@ def put_aside() -> Iterator[Callable[[], None]]:
     gc.unfreeze()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("end", "wanted"),
     [(cancel, POINTS), (leave, FEWER_POINTS), (freeze, POINTS)],
