@@ -81,7 +81,8 @@ def judge(error: RequestError, effects: Effects, *, with_lease: bool) -> Excepti
 def refused(effects: Effects, reasons: Mapping[int, str], error: RequestError) -> EffectsRefusedError:
     """Return the error that names the effects at fault."""
     places = ", ".join(f"{code} for {_name(effects[index])}, number {index}" for index, code in reasons.items())
-    found = places or f"{error.code}: {error.detail}"
+    tables = ", ".join(sorted({repr(_said(effect)["TableName"]) for effect in effects}))
+    found = places or f"{error.code}: {error.detail}, for one of the tables {tables}"
     return EffectsRefusedError(
         f"cannot apply {len(effects)} effects in one transaction: expected DynamoDB to take them all, found {found}; "
         "nothing was written, and the lease is still held",
@@ -90,8 +91,14 @@ def refused(effects: Effects, reasons: Mapping[int, str], error: RequestError) -
 
 
 def _name(effect: Mapping[str, Any]) -> str:
-    [(kind, said)] = effect.items()
-    return f"the {kind} in table {said['TableName']!r}"
+    [kind] = effect
+    return f"the {kind} in table {_said(effect)['TableName']!r}"
+
+
+def _said(effect: Mapping[str, Any]) -> Mapping[str, Any]:
+    said: Mapping[str, Any]
+    [said] = effect.values()
+    return said
 
 
 def reasons_of(error: RequestError) -> Sequence[Mapping[str, Any]]:

@@ -1,11 +1,18 @@
 """A checkpointer for hooks that hold the clock: storing takes time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from actors.testing import ManualClock
 from kcl_py.effects import Effect
-from kcl_py.processor import Checkpointer, PreparedCheckpoint
+from kcl_py.processor import Checkpointer, OwnedShard, PreparedCheckpoint
 from kcl_py.records import Record, RecordBatch
+
+
+def waiting(shard: OwnedShard, clock: ManualClock) -> OwnedShard:
+    """Return the shard with a checkpointer, if it has one, that lets time pass."""
+    inner = shard.checkpointer
+    return shard if inner is None else replace(shard, checkpointer=AwaitedCheckpointer(inner, clock))
 
 
 class AwaitedCheckpointer:

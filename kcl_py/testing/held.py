@@ -11,7 +11,7 @@ from typing import Any
 from actors.testing import ManualClock
 from kcl_py.executors.hosted import WITH_CHECKPOINTER, Hosted
 from kcl_py.processor import RecordProcessor
-from kcl_py.testing.checkpointer import AwaitedCheckpointer
+from kcl_py.testing.checkpointer import AwaitedCheckpointer, waiting
 
 HELD_S = 10.0
 """For how long one call keeps time from passing, in seconds of real time: a hook that hangs is to be cut off."""
@@ -23,7 +23,9 @@ def holding(hosted: type[RecordProcessor], clock: ManualClock) -> type[RecordPro
         return hosted
 
     async def call(self: Hosted, hook: str, *arguments: Any) -> Any:
-        if hook in WITH_CHECKPOINTER:
+        if hook == "initialize":
+            arguments = (waiting(arguments[0], clock),)
+        elif hook in WITH_CHECKPOINTER:
             *others, checkpointer = arguments
             arguments = (*others, AwaitedCheckpointer(checkpointer, clock))
         with _held(clock):

@@ -4,6 +4,7 @@ It is the user's own class that is made and called. While a hook runs the manual
 they take, unless they wait for that clock or for a checkpoint.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from enum import Enum, auto
@@ -12,6 +13,7 @@ from typing import Generic, TypeVar
 import anyio
 
 from actors.testing import ManualClock, settle
+from actors.unruly import was_cut_off
 from kcl_py.batchers import Batched
 from kcl_py.chain import surrounded
 from kcl_py.errors import KclError
@@ -26,7 +28,7 @@ from kcl_py.processor import (
     has_lanes,
 )
 from kcl_py.records import Record, RecordBatch
-from kcl_py.testing.checkpointer import AwaitedCheckpointer
+from kcl_py.testing.checkpointer import AwaitedCheckpointer, waiting
 from kcl_py.testing.run import HookCall
 
 P = TypeVar("P", bound=RecordProcessor)
@@ -126,8 +128,14 @@ class Recorder(Generic[P]):
             self.longest = max(self.longest, (took_s, f"{call.hook} of {call.shard_id}"))
         if Incident.CRASH in due:
             await anyio.sleep_forever()
-        call.has_returned = True
+        if _is_cut_off():
+            call.error = asyncio.CancelledError("the hook has swallowed it")
+        else:
+            call.has_returned = True
         return outcome
+
+    def given(self, shard: OwnedShard) -> OwnedShard:
+        return waiting(shard, self._clock)
 
     def wrap(self, checkpointer: Checkpointer) -> Checkpointer:
         return AwaitedCheckpointer(checkpointer, self._clock)
@@ -148,6 +156,12 @@ class Recorder(Generic[P]):
             self._cause(incident, call.shard_id)
 
 
+def _is_cut_off() -> bool:
+    """Whether the call in hand was cancelled, and returned all the same: that counts for nothing."""
+    task = asyncio.current_task()
+    return was_cut_off() or (task is not None and task.cancelling() > 0)
+
+
 class _Observed(RecordProcessor, Generic[P]):
     """One instance of the user's processor, and what it is called for."""
 
@@ -164,7 +178,7 @@ class _Observed(RecordProcessor, Generic[P]):
             if self._inner is None:
                 self._inner = self._recorder.make()
             call.processor = users_own(self._inner)
-            await self._inner.initialize(shard)
+            await self._inner.initialize(self._recorder.given(shard))
             call.processor = users_own(self._inner)
 
         await self._recorder.record(call, work)

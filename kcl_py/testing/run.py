@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from kcl_py.batchers import Batched
+from kcl_py.delivery import verdicts
 from kcl_py.delivery.retry import brief
 from kcl_py.errors import ProcessorError
 from kcl_py.leases.row import SENTINELS, SHARD_END, TEXT_CHARACTERS
@@ -57,12 +58,13 @@ class HookCall(Generic[P]):
     @property
     def finished(self) -> Sequence[Record]:
         """The records that it has finished, by what it returned."""
-        named: object = {} if self.outcome is None else self.outcome
-        if not self.has_returned or not isinstance(named, Mapping):
+        if not self.has_returned:
             return ()
-        failed = {_place(record) for record in named if isinstance(record, Record)}
+        if self.hook == "process":
+            return () if verdicts.of_record(self.outcome, 0) else self.records
         given = self.records if self.batched is None else [record for record, _ in self.batched]
-        return tuple(record for record in given if _place(record) not in failed)
+        failed = verdicts.of_batch(self.outcome, range(len(given)), given)
+        return tuple(record for index, record in enumerate(given) if index not in failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +209,6 @@ def covers(checkpoint: str | None, record: Record) -> bool:
     if checkpoint is None or checkpoint in SENTINELS:
         return checkpoint == SHARD_END
     return record.position <= SequenceNumber(int(checkpoint), record.sub_sequence_number)
-
-
-def _place(record: Record) -> tuple[str, int]:
-    return record.sequence_number, record.sub_sequence_number
 
 
 def _payloads(records: Iterable[Record]) -> list[bytes]:

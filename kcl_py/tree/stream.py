@@ -179,7 +179,7 @@ class Stream:
         """
         limits: dict[str, object] = {"records": records, "bytes": bytes}
         for name, limit in limits.items():
-            if limit is not None and (not isinstance(limit, int) or limit < 1):
+            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
                 raise ConfigError(
                     f"cannot set the rate of {name}: expected a whole number of at least 1, or None for no limit, "
                     f"found {limit!r}"

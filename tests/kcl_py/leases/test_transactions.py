@@ -105,6 +105,19 @@ def test_transaction_whose_answer_was_cut_off_stays_unknown(cause: Exception) ->
     assert judge(error, EFFECTS, with_lease=False) is error
 
 
+def test_transaction_of_which_dynamodb_names_no_part_names_its_tables() -> None:
+    """One of them is missing, or has another key."""
+    cause = ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "not found"}}, "TransactWriteItems")
+    error = translate(cause, "TransactWriteItems", "app/shard")
+    error.__cause__ = cause
+    assert isinstance(error, RequestError)
+    found = judge(error, EFFECTS, with_lease=True)
+    assert isinstance(found, EffectsRefusedError)
+    assert "found ResourceNotFoundException: not found, for one of the tables 't', 'u'; nothing was written" in str(
+        found
+    )
+
+
 @pytest.mark.parametrize(
     ("effects", "sentence"),
     [

@@ -7,7 +7,7 @@ import pytest
 from kcl_py import Checkpointer, Once, OwnedShard, Record, RecordBatch, RecordProcessor
 from kcl_py.effects import Update
 from kcl_py.leases.attributes import decode_item
-from kcl_py.testing import FakeStream, run_processor
+from kcl_py.testing import FakeStream, Fault, FaultKind, run_processor
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,3 +87,15 @@ async def test_batch_that_fails_after_its_transaction_does_not_come_again() -> N
     InBatches.said.clear()
     run = await run_processor(InBatches, PAYLOADS, stream=a_stream(), batch_size=4, fail_at=PAYLOADS[5])
     assert (set(InBatches.said), run.redelivered, counted(run.stream)) == ({True}, [], len(PAYLOADS))
+
+
+@pytest.mark.parametrize("kind", [FaultKind.THROTTLE, FaultKind.ERROR, FaultKind.HANG, FaultKind.DELAY])
+async def test_record_with_its_checkpoint_in_one_transaction_gets_over_faults(kind: FaultKind) -> None:
+    """Time passes for the transaction, though it is the Lease's and the hook waits for it."""
+    stream = a_stream()
+    stream.faults.add(
+        Fault(kind=kind, operation="TransactWriteItems", times=2, delay_s=1.0 * (kind is FaultKind.DELAY))
+    )
+    run = await run_processor(InLanes, PAYLOADS, stream=stream, options={"delivery": {"ordering": "shard"}})
+    assert counted(stream) == len(PAYLOADS)
+    assert sorted(run.acknowledged) == sorted(each.encode() for each in PAYLOADS)

@@ -190,7 +190,7 @@ async def test_rate_is_changed_while_the_worker_runs() -> None:
     await member.stop()
 
 
-@pytest.mark.parametrize(("limit", "found"), [(0, "0"), (-5, "-5"), (2.5, "2.5"), ("10", "'10'")])
+@pytest.mark.parametrize(("limit", "found"), [(0, "0"), (-5, "-5"), (2.5, "2.5"), ("10", "'10'"), (True, "True")])
 def test_rate_that_cannot_be_is_refused(limit: object, found: str) -> None:
     """With one sentence; and nothing has changed."""
 
