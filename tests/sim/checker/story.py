@@ -310,8 +310,20 @@ def _read_takes(story: Story) -> None:
 
 
 def _read_runs(story: Story) -> None:
-    """Where a processor begins anew within an ownership, what is finished behind a gap is not known to it."""
+    """Where a processor begins anew within an ownership, what is finished behind a gap is not known to it.
+
+    What a call has done counts once it has stored it or has returned: one that raises is made again.
+    """
     rows: dict[str, dict[str, Any]] = {}
+    in_hand: dict[str, dict[int, Batch]] = defaultdict(dict)
+
+    def end(life: str, call: int, at_s: float, *, is_done: bool) -> None:
+        batch = in_hand[life].pop(call, None)
+        if batch is not None and is_done:
+            run = story.runs[batch.life, batch.shard, batch.epoch]
+            run.note(story.places(batch.done), story.places(batch.left), is_lane=story.has_lanes)
+            run.step(at_s)
+
     for line in story.lines:
         match line["e"]:
             case "row":
@@ -324,10 +336,13 @@ def _read_runs(story: Story) -> None:
                     anew = Run(begins, processor=batch.processor, steps=[] if run is None else run.steps)
                     story.runs[batch.life, batch.shard, batch.epoch] = anew
             case "done":
-                batch = story.called[line["id"]]
-                run = story.runs[batch.life, batch.shard, batch.epoch]
-                run.note(story.places(batch.done), story.places(batch.left), is_lane=story.has_lanes)
-                run.step(line["t"])
+                in_hand[line["w"]][line["id"]] = story.called[line["id"]]
+            case "saved":
+                stored = [call for call, batch in in_hand[line["w"]].items() if line["n"] in batch.done]
+                for call in stored:
+                    end(line["w"], call, line["t"], is_done=True)
+            case "returned":
+                end(line["w"], line["id"], line["t"], is_done=line["done"] or "after_s" in line)
             case "skipped" | "letter":
                 run = story.runs[line["w"], line["shard"], line["epoch"]]
                 run.add(story.place[line["n"]])
