@@ -226,17 +226,6 @@ def test_what_a_processor_had_stored_comes_not_again_with_the_rest() -> None:
     assert list(judged([*raised, batch(4.0, 1) | again, *done(5.0)])) == []
 
 
-def test_what_was_done_by_a_call_that_raised_is_not_to_be_stored() -> None:
-    """It comes again, unless the call had it stored itself."""
-    end, let_go = line(3.1, "returned", w="a", id=0, done=False), row(95.0, "TRIM_HORIZON", owner=None)
-    raised = [put(0), TAKEN, batch(2.0, 0), line(3.0, "done", w="a", id=0)]
-    saved = line(3.05, "saved", w="a", shard="s0", epoch=1, n=0)
-    law = "who_lets_go_stores_what_is_finished"
-    assert law not in judged([*raised, end, let_go])
-    assert law in judged([*raised, saved, end, let_go])
-    assert law in judged([*raised, end | {"done": True}, let_go])
-
-
 def test_what_comes_again_is_marked() -> None:
     """The processor has raised, and gets the same records again."""
     raised = [put(0), TAKEN, batch(2.0, 0), line(3.0, "returned", w="a", id=0, done=False)]

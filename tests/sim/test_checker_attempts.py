@@ -93,3 +93,14 @@ def test_who_was_asked_to_begin_at_a_time_has_nothing_to_store_before_the_first_
         after += [line(90.5 + number, event, w="b", id=number, **more) for event, more in DONE]
     found = set(judged([*read[0], *read[1], *read[2], *asked, *rows, TAKEN, *anew, *let_go, *after], "none"))
     assert found == (set() if is_good else {"who_lets_go_stores_what_is_finished"})
+
+
+def test_what_was_done_by_a_call_that_raised_is_not_to_be_stored() -> None:
+    """It comes again, unless the call had it stored itself."""
+    end, let_go = line(3.1, "returned", w="a", id=0, done=False), row(95.0, "TRIM_HORIZON", owner=None)
+    raised = [put(0), TAKEN, batch(2.0, 0), line(3.0, "done", w="a", id=0)]
+    saved = line(3.05, "saved", w="a", shard="s0", epoch=1, n=0)
+    law = "who_lets_go_stores_what_is_finished"
+    assert law not in judged([*raised, end, let_go])
+    assert law in judged([*raised, saved, end, let_go])
+    assert law in judged([*raised, end | {"done": True}, let_go])
