@@ -149,7 +149,7 @@ async def _until_over(stream: Running, config: Config, *, exit_on_halt: bool) ->
 def _halted(halted: Halted, config: Config) -> str:
     return (
         f"cannot go on with {halted.shard_id!r} of stream {config.stream_name!r}: expected the processor to get past "
-        f"{halted.position}, found {halted.error}; the worker has let go of its shards, and goes on "
+        f"position {halted.position}, found {halted.error}; the worker has let go of its shards, and goes on "
         "from their checkpoints when it is started again"
     )
 

@@ -150,7 +150,7 @@ async def test_worker_ends_with_the_first_shard_that_halts_if_that_is_asked_for(
             tasks.start_soon(stop_when_running)
         assert await work(lambda: stream, CONFIG, signals, exit_on_halt=is_asked) == (3 if is_asked else 0)
     assert stream.graces_s == [7]
-    said = "cannot go on with 's-1' of stream 'flights': expected the processor to get past 49"
+    said = "cannot go on with 's-1' of stream 'flights': expected the processor to get past position 49"
     assert (said in capsys.readouterr().err) == is_asked
 
 

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from anyio import wait_all_tasks_blocked
@@ -13,6 +12,7 @@ from anyio.lowlevel import checkpoint
 from kcl_py import RecordBatch, RecordProcessor
 from kcl_py.executors.checkpointer import SyncCheckpointer
 from kcl_py.testing import FakeStream, held
+from tests.kcl_py.executors.blocking import Blocking, begin_anew, until_begun
 
 pytestmark = pytest.mark.asyncio
 SHARD = "shardId-000000000000"
@@ -20,15 +20,11 @@ LATE_S = 0.2
 """Of real time: many times what the clock takes for the whole grace."""
 
 
-class Blocking(RecordProcessor):
-    """Holds its thread until the test lets it go, and stores what it has done."""
-
-    has_begun: ClassVar[threading.Event]
-    may_end: ClassVar[threading.Event]
+class Storing(Blocking):
+    """Stores what it has done, then."""
 
     def process_records(self, batch: RecordBatch, checkpointer: SyncCheckpointer) -> None:  # type: ignore[override]
-        self.has_begun.set()
-        assert self.may_end.wait(30)
+        super().process_records(batch, checkpointer)
         checkpointer.checkpoint(batch)
 
 
@@ -42,22 +38,16 @@ class Held(RecordProcessor):
 
 @pytest.fixture(autouse=True)
 def events() -> Iterator[None]:
-    Blocking.has_begun, Blocking.may_end = threading.Event(), threading.Event()
+    begin_anew()
     yield
     Blocking.may_end.set()
-
-
-async def until_begun(stream: FakeStream) -> None:
-    while not Blocking.has_begun.is_set():
-        await stream.clock.advance(0.1)
-        await checkpoint()  # the thread begins when it likes
 
 
 async def test_worker_that_is_left_waits_for_the_thread_of_a_hook() -> None:
     """And not for a grace that is over at once on this clock; a checkpoint of the hook's own is stored meanwhile."""
     stream = FakeStream()
     stream.put("a")
-    async with stream.worker(Blocking, delivery={"executor": "thread"}) as worker:
+    async with stream.worker(Storing, delivery={"executor": "thread"}) as worker:
         await until_begun(stream)
         asyncio.get_running_loop().call_later(LATE_S, Blocking.may_end.set)
     assert (await worker.wait()).is_clean
@@ -69,7 +59,7 @@ async def test_attempt_in_a_thread_is_not_late_because_time_passes_by_itself() -
     stream = FakeStream()
     stream.put("a")
     options = {"delivery": {"executor": "thread", "attempt_timeout_s": 5}}
-    async with stream.worker(Blocking, **options) as worker, stream.clock.passing():
+    async with stream.worker(Storing, **options) as worker, stream.clock.passing():
         while not Blocking.has_begun.is_set():
             await checkpoint()
         began_at = stream.clock.monotonic()
